@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Bounded reading of untrusted bytes, digits and UTF-8. */
+#include "base/base.h"
+
+void cursor_init(struct cursor *c, const void *p, size_t n, bool swap)
+{
+	c->start = c->p = p;
+	c->end = c->start + n;
+	c->swap = swap;
+	c->bad = false;
+}
+
+const u8 *cursor_bytes(struct cursor *c, size_t n)
+{
+	const u8 *p = c->p;
+
+	if (UNLIKELY(c->bad || cursor_left(c) < n)) {
+		c->bad = true;
+		return NULL;
+	}
+	c->p += n;
+	return p;
+}
+
+void cursor_skip(struct cursor *c, size_t n)
+{
+	cursor_bytes(c, n);
+}
+
+u8 cursor_u8(struct cursor *c)
+{
+	const u8 *p = cursor_bytes(c, 1);
+
+	return p ? *p : 0;
+}
+
+u16 cursor_u16(struct cursor *c)
+{
+	const u8 *p = cursor_bytes(c, 2);
+	u16 v = 0;
+
+	if (p)
+		memcpy(&v, p, 2);
+	return c->swap ? __builtin_bswap16(v) : v;
+}
+
+u32 cursor_u32(struct cursor *c)
+{
+	const u8 *p = cursor_bytes(c, 4);
+	u32 v = 0;
+
+	if (p)
+		memcpy(&v, p, 4);
+	return c->swap ? __builtin_bswap32(v) : v;
+}
+
+u64 cursor_u64(struct cursor *c)
+{
+	const u8 *p = cursor_bytes(c, 8);
+	u64 v = 0;
+
+	if (p)
+		memcpy(&v, p, 8);
+	return c->swap ? __builtin_bswap64(v) : v;
+}
+
+const char *cursor_str(struct cursor *c, size_t *len)
+{
+	const char *s = (const char *)c->p;
+	const char *nul;
+
+	if (c->bad || c->p == c->end) {
+		*len = 0;
+		return "";
+	}
+	nul = memchr(s, 0, cursor_left(c));
+	*len = nul ? (size_t)(nul - s) : cursor_left(c);
+	c->p += *len + (nul ? 1 : 0);
+	return s;
+}
+
+int parse_dec(const char **p, const char *end, u64 *v)
+{
+	const char *s = *p;
+	u64 r = 0;
+
+	if (s == end || *s < '0' || *s > '9')
+		return -1;
+	for (; s < end && *s >= '0' && *s <= '9'; s++)
+		if (__builtin_mul_overflow(r, (u64)10, &r) || __builtin_add_overflow(r, (u64)(*s - '0'), &r))
+			return -1;
+	*p = s;
+	*v = r;
+	return 0;
+}
+
+static int hex_digit(char ch)
+{
+	if (ch >= '0' && ch <= '9')
+		return ch - '0';
+	ch |= 0x20;
+	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
+}
+
+int parse_hex(const char **p, const char *end, u64 *v)
+{
+	const char *s = *p;
+	u64 r = 0;
+	int d;
+
+	if (s == end || hex_digit(*s) < 0)
+		return -1;
+	for (; s < end && (d = hex_digit(*s)) >= 0; s++) {
+		if (r >> 60)
+			return -1;
+		r = r << 4 | (u64)d;
+	}
+	*p = s;
+	*v = r;
+	return 0;
+}
+
+int utf8_next(const char *str, size_t n, u32 *cp)
+{
+	const u8 *s = (const u8 *)str;
+	u32 c, min;
+	int len, i;
+
+	if (!n)
+		return 0;
+	c = s[0];
+	if (c < 0x80) {
+		*cp = c;
+		return 1;
+	}
+	if (c >= 0xc2 && c <= 0xdf) {
+		len = 2;
+		c &= 0x1f;
+		min = 0x80;
+	} else if ((c & 0xf0) == 0xe0) {
+		len = 3;
+		c &= 0x0f;
+		min = 0x800;
+	} else if (c >= 0xf0 && c <= 0xf4) {
+		len = 4;
+		c &= 0x07;
+		min = 0x10000;
+	} else {
+		return 0;
+	}
+	if (n < (size_t)len)
+		return 0;
+	for (i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < min || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	*cp = c;
+	return len;
+}
+
+bool utf8_valid(const char *s, size_t n)
+{
+	u32 cp;
+	int len;
+
+	while (n) {
+		len = utf8_next(s, n, &cp);
+		if (!len)
+			return false;
+		s += len;
+		n -= (size_t)len;
+	}
+	return true;
+}
+
+void build_id_hex(const u8 *id, size_t n, char *out)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		out[2 * i] = "0123456789abcdef"[id[i] >> 4];
+		out[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+	}
+	out[2 * n] = '\0';
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Hashing, the id index and interned strings. */
+#include "base/base.h"
+
+/* Multiply-and-fold: both halves of the 128-bit product are mixed. */
+static inline u64 fold(u64 a, u64 b)
+{
+	__extension__ unsigned __int128 r = (unsigned __int128)a * b;
+
+	return (u64)r ^ (u64)(r >> 64);
+}
+
+#define K0	0x9e3779b97f4a7c15ULL	/* 2^64 / golden ratio */
+#define K1	0xd1342543de82ef95ULL	/* odd, no structure */
+#define K2	0xaf251af3b0f025b5ULL
+
+u64 hash_u64(u64 x)
+{
+	return fold(x ^ K0, K1);
+}
+
+static inline u64 load(const u8 *p, size_t n)
+{
+	u64 v = 0;
+
+	memcpy(&v, p, n);
+	return v;
+}
+
+u64 hash_bytes(const void *data, size_t n, u64 seed)
+{
+	const u8 *p = data;
+	u64 a = seed ^ K0, b = n ^ K2;
+
+	while (n >= 32) {
+		a = fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
+		b = fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
+		p += 32;
+		n -= 32;
+	}
+	while (n >= 8) {
+		a = fold(load(p, 8) ^ a, b ^ K1);
+		p += 8;
+		n -= 8;
+	}
+	if (n)
+		b = fold(load(p, n) ^ b, a ^ K2);
+	return fold(a ^ K1, b ^ K0);
+}
+
+void index_init(struct index *ix)
+{
+	memset(ix, 0, sizeof(*ix));
+}
+
+void index_release(struct index *ix)
+{
+	free(ix->slots);
+	memset(ix, 0, sizeof(*ix));
+}
+
+void index_clear(struct index *ix)
+{
+	if (ix->slots)
+		memset(ix->slots, 0xff, ((size_t)ix->mask + 1) * sizeof(*ix->slots));
+	ix->n = 0;
+}
+
+/* One half-size hash serves as slot and as first comparison, so that growing needs no item. */
+static inline u32 short_hash(u64 hash)
+{
+	return (u32)(hash ^ hash >> 32);
+}
+
+u32 index_find(const struct index *ix, u64 hash, index_eq_fn eq, const void *ctx, const void *key)
+{
+	u32 h = short_hash(hash), i;
+
+	if (!ix->slots)
+		return INDEX_NONE;
+	for (i = h & ix->mask; ix->slots[i].id != INDEX_NONE; i = (i + 1) & ix->mask)
+		if (ix->slots[i].hash == h && eq(ctx, ix->slots[i].id, key))
+			return ix->slots[i].id;
+	return INDEX_NONE;
+}
+
+static void slot_put(struct index *ix, struct index_slot s)
+{
+	u32 i = s.hash & ix->mask;
+
+	while (ix->slots[i].id != INDEX_NONE)
+		i = (i + 1) & ix->mask;
+	ix->slots[i] = s;
+}
+
+void index_add(struct index *ix, u64 hash, u32 id)
+{
+	struct index_slot *old = ix->slots;
+	size_t n = old ? (size_t)ix->mask + 1 : 0, i;
+
+	/* At most three quarters full. */
+	if ((u64)ix->n * 4 >= (u64)n * 3) {
+		size_t grown = n ? n * 2 : 64;
+
+		ix->slots = xreallocarray(NULL, grown, sizeof(*ix->slots));
+		memset(ix->slots, 0xff, grown * sizeof(*ix->slots));
+		ix->mask = (u32)(grown - 1);
+		for (i = 0; i < n; i++)
+			if (old[i].id != INDEX_NONE)
+				slot_put(ix, old[i]);
+		free(old);
+	}
+	slot_put(ix, (struct index_slot){ .id = id, .hash = short_hash(hash) });
+	ix->n++;
+}
+
+struct str_key {
+	const char *s;
+	size_t len;
+};
+
+static bool str_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct strtab *t = ctx;
+	const struct str_key *k = key;
+
+	return t->len.v[id] == k->len && !memcmp(t->str.v[id], k->s, k->len);
+}
+
+void strtab_init(struct strtab *t)
+{
+	memset(t, 0, sizeof(*t));
+	arena_init(&t->arena);
+	index_init(&t->index);
+	strtab_add(t, "", 0);
+}
+
+void strtab_release(struct strtab *t)
+{
+	arena_release(&t->arena);
+	index_release(&t->index);
+	vec_release(&t->str);
+	vec_release(&t->len);
+}
+
+str_id strtab_find(const struct strtab *t, const char *s, size_t len)
+{
+	struct str_key k = { s, len };
+	u32 id = index_find(&t->index, hash_bytes(s, len, 0), str_eq, t, &k);
+
+	return id == INDEX_NONE ? 0 : id;
+}
+
+str_id strtab_add(struct strtab *t, const char *s, size_t len)
+{
+	struct str_key k = { s ? s : "", len };
+	u64 hash = hash_bytes(k.s, len, 0);
+	u32 id = index_find(&t->index, hash, str_eq, t, &k);
+
+	if (id != INDEX_NONE)
+		return id;
+	id = (u32)t->str.n;
+	vec_push(&t->str, arena_strndup(&t->arena, k.s, len));
+	vec_push(&t->len, (u32)len);
+	index_add(&t->index, hash, id);
+	return id;
+}
+
+str_id strtab_adds(struct strtab *t, const char *s)
+{
+	return strtab_add(t, s, strlen(s));
+}
+
+str_id strtab_addf(struct strtab *t, const char *fmt, ...)
+{
+	char small[256];
+	va_list ap;
+	str_id id;
+	char *p;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(small, sizeof(small), fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return 0;
+	if ((size_t)n < sizeof(small))
+		return strtab_add(t, small, (size_t)n);
+	p = xmalloc((size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	id = strtab_add(t, p, (size_t)n);
+	free(p);
+	return id;
+}

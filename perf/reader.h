@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The seam inside perf/: an input (bytes, whatever they came from) and readers
+ * over it.  A format is one file with one const struct perf_format, and one
+ * line in the table in open.c.
+ */
+#ifndef XENFLAME_PERF_READER_H
+#define XENFLAME_PERF_READER_H
+
+#include "perf/perf.h"
+
+/* ---- input: a file, standard input, with gzip, xz, zstd unpacked on the fly ---- */
+
+struct input {
+	const char *path;	/* as given, for messages: "-" is told as "standard input" */
+	const u8 *map;		/* the whole of a regular, uncompressed file; NULL: a stream */
+	u64 size;		/* of map; for a stream 0 */
+	u8 *head;		/* first bytes of a stream, peeked for sniffing; input_read() gives them again */
+	size_t head_n;
+	u64 consumed;		/* compressed or plain bytes taken from the file so far, for progress */
+	u64 file_size;		/* 0 when not known */
+	bool is_dir;		/* perf record --threads: path is a folder */
+	void *priv;		/* descriptor and decoder: input.c */
+};
+
+#define INPUT_HEAD	65536
+
+int input_open(struct input *in, const char *path, struct error *err) MUST_CHECK;
+void input_close(struct input *in);
+/* Sequential bytes of a stream: > 0, 0 at the end, -1 on error (a damaged compressed stream names its offset). */
+ssize_t input_read(struct input *in, void *buf, size_t n, struct error *err) MUST_CHECK;
+/*
+ * Tells that map[0..upto) is not needed any more, so that memory does not grow with
+ * the size of the file.
+ */
+void input_drop(struct input *in, u64 upto);
+/* "standard input" or the path. */
+const char *input_name(const struct input *in);
+
+/* ---- readers ---- */
+
+struct perf_reader {
+	const struct perf_format *format;
+	struct input in;
+	struct perf_opts opts;
+	struct strtab *strings;		/* borrowed */
+	struct diag *diag;		/* borrowed */
+	struct perf_meta meta;
+	struct text_frames *text;	/* of text formats, else NULL */
+	void *priv;			/* of the format */
+};
+
+struct perf_format {
+	const char *name;		/* --input-format=NAME */
+	const char *title;		/* perf_meta.format */
+	/* 0: surely not; higher wins. Gets the first bytes (at most INPUT_HEAD) and whether the input is a folder. */
+	int (*probe)(const u8 *head, size_t n, bool is_dir);
+	int (*open)(struct perf_reader *r, struct error *err);
+	int (*next)(struct perf_reader *r, struct perf_item *item, struct error *err);
+	void (*close)(struct perf_reader *r);
+};
+
+/* perf.data: file, pipe, directory */
+extern const struct perf_format format_perf_data;
+/* text: perf script output, folded stacks, flame graph SVG (with libxml2), Xen console log */
+extern const struct perf_format format_perf_script;
+extern const struct perf_format format_folded;
+extern const struct perf_format format_svg;
+extern const struct perf_format format_xen_console;
+
+/* ---- frames of text formats: text.c ---- */
+
+struct text_frames {
+	VEC(struct perf_text_frame) v;
+	struct index index;		/* by content */
+};
+
+struct text_frames *text_frames_new(void);
+void text_frames_free(struct text_frames *t);
+/* Id of an equal frame, made when new. */
+u32 text_frames_add(struct text_frames *t, const struct perf_text_frame *f);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * profile: frames, stacks and weights; the calling-context tree; views of it.
+ *
+ * The only header of profile/ that others include.  A profile is a tree of
+ * calling contexts: each node is a frame below its parent, so a stack is its
+ * leaf node, and adding a sample to a known stack is one addition.
+ */
+#ifndef XENFLAME_PROFILE_H
+#define XENFLAME_PROFILE_H
+
+#include "base/base.h"
+
+typedef u32 frame_id;
+typedef u32 node_id;		/* 0 is the root */
+
+struct profile_event {
+	str_id name;
+	u64 samples;		/* what was added, in samples */
+	u64 weight;		/* and in weight */
+	VEC(u64) self;		/* by node id; may be shorter than the tree: the rest is 0 */
+};
+
+struct cct_node {
+	frame_id frame;		/* meaningless for the root */
+	node_id parent;
+	u32 depth;		/* root 0 */
+};
+
+/* One sample as it came, kept when profile.keep_samples is set. */
+struct profile_sample {
+	u64 time;		/* ns, UINT64_MAX when not known */
+	u64 weight;
+	node_id node;
+	u32 event, cpu, pid, tid;
+};
+
+struct profile {
+	struct strtab *strings;		/* borrowed */
+	bool by_line;			/* file:line belongs to the identity of a frame (--srcline) */
+	bool keep_samples;
+	VEC(struct frame) frames;
+	VEC(struct cct_node) nodes;
+	VEC(struct profile_event) events;
+	VEC(struct profile_sample) samples;
+	const char *unit;		/* of weights: "samples" or "cycles" …; borrowed */
+	struct index frame_index, node_index;
+};
+
+void profile_init(struct profile *p, struct strtab *strings);
+void profile_release(struct profile *p);
+
+/*
+ * Id of a frame. Identity: space, module, function, flags, and with by_line file and
+ * line (else the first file and the smallest line seen are kept).
+ */
+frame_id profile_frame(struct profile *p, const struct frame *f);
+/* The node of `frame` below `parent`; made when new. */
+node_id profile_child(struct profile *p, node_id parent, frame_id frame);
+/* Event by name; made when new. */
+u32 profile_event(struct profile *p, str_id name);
+/* Adds a weight (and `samples` samples) to a stack. Sums saturate at 2^64 - 1. */
+void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight);
+/* The same, and keeps the sample when keep_samples is set. */
+void profile_add_sample(struct profile *p, const struct profile_sample *s);
+
+/*
+ * The frame's name as it is written in folded text and titles: function and annotation suffix
+ * (`_[h]` always; with `all` also `_[k]`, `_[i]`, `_[j]`, `_[g]`), and with by_line
+ * ":file:line". Appends to b.
+ */
+void profile_frame_name(const struct profile *p, frame_id f, bool all, struct buf *b);
+
+/* ---- views: what is shown ---- */
+
+struct view_opts {
+	int event;			/* index, or -1: all, each below a frame with its name */
+	bool invert;			/* callers below callees: the tree is built from the leaves */
+	bool collapse_recursion;	/* direct recursion becomes one frame */
+	bool no_idle;			/* stacks that idle recognisably are left out */
+	/* POSIX extended regular expressions on names, or NULL */
+	const char *only;		/* stacks that hold a matching frame */
+	const char *hide;		/* stacks that hold none */
+	const char *focus;		/* start at the outermost matching frame; stacks without one are left out */
+	const char *prune;		/* end at the innermost non-matching: frames above the first match are cut */
+	bool by_module;			/* runs of frames of one module become one frame */
+};
+
+struct view_node {
+	frame_id frame;		/* of profile.frames; node 0 is the root without a frame */
+	u32 depth;		/* root 0 */
+	u32 parent;
+	u32 end;		/* one behind the last node of its subtree, in preorder */
+	u64 self, total;
+	u64 base_self, base_total;	/* of the profile compared with (diff), else 0 */
+};
+
+/* A tree in preorder, children sorted by name (bytes of space, name, module): the same for the same stacks. */
+struct view {
+	const struct profile *profile;	/* borrowed */
+	VEC(struct view_node) nodes;	/* [0] is the root */
+	u32 max_depth;
+	u64 left_out;			/* weight of stacks that filters left out */
+	bool is_diff;
+};
+
+int view_build(struct view *v, const struct profile *p, const struct view_opts *o, struct error *err) MUST_CHECK;
+void view_release(struct view *v);
+
+/* Weight by space of the innermost frame of each stack (self), indexed by enum space. */
+void view_weight_by_space(const struct view *v, u64 by_space[SPACE_NR]);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* base: every primitive at its edges. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/tap.h"
+
+static void test_arena(void)
+{
+	struct arena a;
+	char *p, *q;
+
+	arena_init(&a);
+	p = arena_strndup(&a, "abc", 2);
+	STR_EQ(p, "ab");
+	q = arena_zalloc(&a, 1000000);
+	EQ(q[0], 0);
+	EQ(q[999999], 0);
+	STR_EQ(p, "ab");
+	EQ((uintptr_t)arena_alloc(&a, 1) % sizeof(max_align_t), 0);
+	arena_clear(&a);
+	EQ(a.total, 0);
+	p = arena_strndup(&a, "", 0);
+	STR_EQ(p, "");
+	arena_release(&a);
+}
+
+static void test_strtab(void)
+{
+	struct strtab t;
+	str_id first, id;
+	char name[32];
+	u32 i, wrong = 0;
+
+	strtab_init(&t);
+	EQ(strtab_add(&t, "", 0), 0);
+	first = strtab_adds(&t, "do_mmu_update");
+	EQ(strtab_add(&t, "do_mmu_update_x", 13), first);
+	EQ(strtab_find(&t, "do_mmu_update", 13), first);
+	EQ(strtab_find(&t, "absent", 6), 0);
+	for (i = 0; i < 100000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		id = strtab_adds(&t, name);
+		wrong += strcmp(strtab_get(&t, id), name) != 0;
+	}
+	EQ(wrong, 0);
+	EQ(strtab_find(&t, "f99999", 6), id);
+	id = strtab_add(&t, "a\0b", 3);
+	EQ(strtab_len(&t, id), 3);
+	OK(strtab_add(&t, "a", 1) != id);
+	id = strtab_addf(&t, "%0300d", 7);
+	EQ(strtab_len(&t, id), 300);
+	strtab_release(&t);
+}
+
+static void test_buf(void)
+{
+	static const struct {
+		double v;
+		int digits;
+		const char *s;
+	} f[] = {
+		{ 0, 2, "0" }, { 1.5, 2, "1.5" }, { 1.005, 1, "1" }, { -0.001, 2, "0" }, { -0.25, 2, "-0.25" },
+		{ 99.995, 2, "100" }, { 1e12, 3, "1000000000000" }, { 0.0625, 4, "0.0625" }, { 12.3456789, 0, "12" },
+		{ 0.05, 1, "0.1" }, { 1.0 / 0.0, 1, "1800000000000000000" },
+	};
+	struct buf b = BUF_INIT;
+	size_t i;
+
+	buf_u64(&b, 0);
+	buf_putc(&b, ' ');
+	buf_u64(&b, UINT64_MAX);
+	buf_putc(&b, ' ');
+	buf_hex(&b, 0xffff82d040200000ULL);
+	buf_printf(&b, " %0200d", 1);
+	EQ(b.n, 2 + 20 + 1 + 16 + 201);
+	OK(!strncmp(buf_str(&b), "0 18446744073709551615 ffff82d040200000 0000", 44));
+	for (i = 0; i < ARRAY_SIZE(f); i++) {
+		buf_clear(&b);
+		buf_f(&b, f[i].v, f[i].digits);
+		STR_EQ(buf_str(&b), f[i].s);
+	}
+	buf_clear(&b);
+	buf_f(&b, 0.0 / 0.0, 1);
+	STR_EQ(buf_str(&b), "0");
+	buf_release(&b);
+}
+
+static void test_cursor(void)
+{
+	static const u8 bytes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 'a', 'b', 0, 'c' };
+	struct cursor c;
+	size_t len;
+	const char *s;
+
+	cursor_init(&c, bytes, sizeof(bytes), false);
+	EQ(cursor_u16(&c), 0x0201);
+	EQ(cursor_u16(&c), 0x0403);
+	EQ(cursor_u32(&c), 0x08070605);
+	s = cursor_str(&c, &len);
+	EQ(len, 2);
+	STR_EQ(s, "ab");
+	cursor_str(&c, &len);
+	EQ(len, 1);
+	EQ(cursor_left(&c), 0);
+	OK(!c.bad);
+	EQ(cursor_u8(&c), 0);
+	OK(c.bad);
+	cursor_init(&c, bytes, 8, true);
+	EQ(cursor_u64(&c), 0x0102030405060708ULL);
+	cursor_init(&c, bytes, 8, true);
+	EQ(cursor_u32(&c), 0x01020304);
+	OK(!cursor_bytes(&c, SIZE_MAX));
+	OK(c.bad);
+	EQ(cursor_u8(&c), 0);
+	EQ(cursor_left(&c), 4);
+}
+
+static void test_text(void)
+{
+	const char *s = "18446744073709551615x", *end = s + strlen(s), *p = s;
+	u64 v = 0;
+	u32 cp = 0;
+
+	EQ(parse_dec(&p, end, &v), 0);
+	EQ(v, UINT64_MAX);
+	EQ(*p, 'x');
+	EQ(parse_dec(&p, end, &v), -1);
+	s = p = "18446744073709551616";
+	EQ(parse_dec(&p, s + strlen(s), &v), -1);
+	OK(p == s);
+	s = p = "ffff82D040200000 ";
+	EQ(parse_hex(&p, s + strlen(s), &v), 0);
+	EQ(v, 0xffff82d040200000ULL);
+	s = p = "10000000000000000";
+	EQ(parse_hex(&p, s + strlen(s), &v), -1);
+
+	OK(utf8_valid("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5", 10));
+	OK(!utf8_valid("\xad", 1));
+	OK(!utf8_valid("\xc0\x80", 2));		/* overlong */
+	OK(!utf8_valid("\xe0\x80\x80", 3));
+	OK(!utf8_valid("\xed\xa0\x80", 3));	/* surrogate */
+	OK(!utf8_valid("\xf4\x90\x80\x80", 4));	/* above U+10FFFF */
+	OK(!utf8_valid("\xe2\x82", 2));
+	EQ(utf8_next("\xe2\x82\xac", 3, &cp), 3);
+	EQ(cp, 0x20ac);
+}
+
+static void test_space(void)
+{
+	OK(space_is_hv_reserved(0xffff800000000000ULL));
+	OK(space_is_hv_reserved(0xffff87ffffffffffULL));
+	OK(!space_is_hv_reserved(0xffff7fffffffffffULL));
+	OK(!space_is_hv_reserved(0xffff880000000000ULL));
+	OK(!space_is_hv_reserved(0xffffffff81000000ULL));
+	OK(space_is_hv_text(0xffff82d040200000ULL));
+	OK(!space_is_hv_text(0xffff82d03fffffffULL));
+	OK(space_is_hv_text(0xffff82d0bfffffffULL));
+	OK(!space_is_hv_text(0xffff82d0c0000000ULL));
+}
+
+static void test_diag(void)
+{
+	struct buf b = BUF_INIT;
+	struct diag d;
+	u32 i;
+
+	diag_init(&d);
+	diag_add(&d, DIAG_LOST, 3, NULL);
+	diag_add(&d, DIAG_LOST, 4, "");
+	EQ(diag_count(&d, DIAG_LOST), 7);
+	EQ(d.entries.n, 1);
+	diag_format(&d, &d.entries.v[0], &b);
+	OK(!strncmp(buf_str(&b), "7 samples were lost", 19));
+	OK(diag_is_strict(DIAG_LOST));
+	OK(!diag_is_strict(DIAG_NOTE));
+	for (i = 0; i < 1000; i++)
+		diag_addf(&d, DIAG_UNRESOLVED_USER, 1, "m%u\n", i);
+	EQ(diag_count(&d, DIAG_UNRESOLVED_USER), 1000);
+	OK(d.entries.n < 100);
+	STR_EQ(strtab_get(&d.strings, d.entries.v[1].subject), "m0?");
+	for (i = 0; i < DIAG_NR; i++)
+		OK(diag_name((enum diag_kind)i) != NULL);
+	diag_release(&d);
+	buf_release(&b);
+}
+
+static void test_out(void)
+{
+	char dir[] = "xenflame-test-XXXXXX", *path, *missing;
+	struct error err = { "" };
+	struct file_map m;
+	struct out o;
+	u32 i;
+
+	OK(mkdtemp(dir) != NULL);
+	path = path_join(dir, "f");
+	EQ(out_open(&o, path, &err), 0);
+	out_puts(&o, "old");
+	EQ(out_close(&o, &err), 0);
+
+	EQ(out_open(&o, path, &err), 0);
+	for (i = 0; i < 300000; i++)
+		out_puts(&o, "xy");
+	out_abort(&o);
+	EQ(file_map_open(&m, path, 0, &err), 0);
+	EQ(m.n, 3);
+	OK(!memcmp(m.p, "old", 3));
+	file_map_close(&m);
+
+	EQ(out_open(&o, path, &err), 0);
+	for (i = 0; i < 300000; i++)
+		out_puts(&o, "xy");
+	EQ(out_close(&o, &err), 0);
+	EQ(file_map_open(&m, path, 0, &err), 0);
+	EQ(m.n, 600000);
+	file_map_close(&m);
+	EQ(file_map_open(&m, path, 599999, &err), -1);
+	OK(strstr(err.msg, "larger than") != NULL);
+	err.msg[0] = '\0';
+	unlink(path);
+
+	EQ(file_map_open(&m, dir, 0, &err), -1);
+	OK(strstr(err.msg, "directory") != NULL);
+	err.msg[0] = '\0';
+	missing = path_join(dir, "no/such");
+	EQ(out_open(&o, missing, &err), -1);
+	OK(strstr(err.msg, missing) != NULL);
+	EQ(rmdir(dir), 0);		/* nothing is left over */
+	free(missing);
+	free(path);
+}
+
+static void test_error(void)
+{
+	struct error err = { "" };
+
+	EQ(error_set(&err, "'%s': bad\n", "f\x1b[31m"), -1);
+	STR_EQ(err.msg, "'f?[31m': bad?");
+	error_set(&err, "second");
+	STR_EQ(err.msg, "'f?[31m': bad?");
+	EQ(error_set(NULL, "x"), -1);
+}
+
+int main(void)
+{
+	test_arena();
+	test_strtab();
+	test_buf();
+	test_cursor();
+	test_text();
+	test_space();
+	test_diag();
+	test_out();
+	test_error();
+	return tap_done();
+}
