@@ -400,6 +400,14 @@ bool utf8_valid(const char *s, size_t n);
  */
 int utf8_next(const char *s, size_t n, u32 *cp);
 
+/* Appends s[0..n); each byte that is no part of valid UTF-8 becomes U+FFFD. */
+void buf_utf8(struct buf *b, const char *s, size_t n);
+/*
+ * Appends s[0..n) as a JSON string with its quotes.  Invalid UTF-8 becomes U+FFFD; control characters, `<`, U+2028
+ * and U+2029 are escaped, so that the text can stand in a <script> element.
+ */
+void buf_json(struct buf *b, const char *s, size_t n);
+
 /* Build id as lower-case hex into out (at least 2 * n + 1 bytes). */
 void build_id_hex(const u8 *id, size_t n, char *out);
 

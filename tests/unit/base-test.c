@@ -146,6 +146,25 @@ static void test_text(void)
 	EQ(cp, 0x20ac);
 }
 
+static void test_json(void)
+{
+	struct buf b = BUF_INIT;
+
+	buf_json(&b, "", 0);
+	STR_EQ(buf_str(&b), "\"\"");
+	buf_clear(&b);
+	buf_json(&b, "a\"b\\c\n\t\x1b\x7f</script>\0z", 20);
+	STR_EQ(buf_str(&b), "\"a\\\"b\\\\c\\n\\t\\u001b\\u007f\\u003c/script>\\u0000z\"");
+	buf_clear(&b);
+	buf_json(&b, "\xc3\xa4\xad\xe2\x80\xa8\xe2\x80\xf0\x9f\x94\xa5\xed\xa0\x80", 15);
+	STR_EQ(buf_str(&b), "\"\xc3\xa4\xef\xbf\xbd\\u2028\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x94\xa5"
+	       "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	buf_clear(&b);
+	buf_utf8(&b, "<\"\\\x01\xff\xe2\x82\xac", 8);
+	STR_EQ(buf_str(&b), "<\"\\\x01\xef\xbf\xbd\xe2\x82\xac");
+	buf_release(&b);
+}
+
 static void test_space(void)
 {
 	OK(space_is_hv_reserved(0xffff800000000000ULL));
@@ -249,6 +268,7 @@ int main(void)
 	test_buf();
 	test_cursor();
 	test_text();
+	test_json();
 	test_space();
 	test_diag();
 	test_out();
