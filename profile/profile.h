@@ -82,7 +82,7 @@ struct view_opts {
 	const char *only;		/* stacks that hold a matching frame */
 	const char *hide;		/* stacks that hold none */
 	const char *focus;		/* start at the outermost matching frame; stacks without one are left out */
-	const char *prune;		/* end at the innermost non-matching: frames above the first match are cut */
+	const char *prune;		/* end at the outermost matching frame: what it called is added to its self */
 	bool by_module;			/* runs of frames of one module become one frame */
 };
 
@@ -104,7 +104,11 @@ struct view {
 	bool is_diff;
 };
 
-int view_build(struct view *v, const struct profile *p, const struct view_opts *o, struct error *err) MUST_CHECK;
+/*
+ * Builds the view of a profile; the profile is borrowed as long as the view lives, and may get
+ * frames for groups (event names, modules).  Errors: a regular expression that does not compile.
+ */
+int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err) MUST_CHECK;
 void view_release(struct view *v);
 
 /* Weight by space of the innermost frame of each stack (self), indexed by enum space. */

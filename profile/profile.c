@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames, calling contexts and weights. */
+#include "profile/profile.h"
+
+void profile_init(struct profile *p, struct strtab *strings)
+{
+	memset(p, 0, sizeof(*p));
+	p->strings = strings;
+	p->unit = "samples";
+	index_init(&p->frame_index);
+	index_init(&p->node_index);
+	vec_push(&p->nodes, ((struct cct_node){ 0 }));
+}
+
+void profile_release(struct profile *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->events.n; i++)
+		vec_release(&p->events.v[i].self);
+	vec_release(&p->events);
+	vec_release(&p->frames);
+	vec_release(&p->nodes);
+	vec_release(&p->samples);
+	index_release(&p->frame_index);
+	index_release(&p->node_index);
+}
+
+static bool frame_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct profile *p = ctx;
+	const struct frame *a = &p->frames.v[id], *b = key;
+
+	return a->function == b->function && a->module == b->module && a->space == b->space &&
+	       a->flags == b->flags && (!p->by_line || (a->file == b->file && a->line == b->line));
+}
+
+frame_id profile_frame(struct profile *p, const struct frame *f)
+{
+	u64 key[2] = { (u64)f->function << 32 | f->module, (u64)f->space << 8 | f->flags };
+	u64 hash;
+	u32 id;
+
+	if (p->by_line)
+		key[1] ^= hash_u64((u64)f->file << 32 | f->line);
+	hash = hash_bytes(key, sizeof(key), 0);
+	id = index_find(&p->frame_index, hash, frame_eq, p, f);
+	if (id == INDEX_NONE) {
+		id = (u32)p->frames.n;
+		vec_push(&p->frames, *f);
+		index_add(&p->frame_index, hash, id);
+	} else if (f->line) {
+		struct frame *have = &p->frames.v[id];
+
+		/* Without lines in the identity the smallest is shown: it does not depend on the order. */
+		if (!have->line || (have->file == f->file && f->line < have->line)) {
+			have->file = f->file;
+			have->line = f->line;
+		}
+	}
+	return id;
+}
+
+static bool node_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct profile *p = ctx;
+	const u64 *k = key;
+
+	return ((u64)p->nodes.v[id].parent << 32 | p->nodes.v[id].frame) == *k;
+}
+
+node_id profile_child(struct profile *p, node_id parent, frame_id frame)
+{
+	u64 key = (u64)parent << 32 | frame;
+	u64 hash = hash_u64(key);
+	u32 id = index_find(&p->node_index, hash, node_eq, p, &key);
+
+	if (id != INDEX_NONE)
+		return id;
+	id = (u32)p->nodes.n;
+	vec_push(&p->nodes, ((struct cct_node){
+		.frame = frame, .parent = parent, .depth = p->nodes.v[parent].depth + 1 }));
+	index_add(&p->node_index, hash, id);
+	return id;
+}
+
+u32 profile_event(struct profile *p, str_id name)
+{
+	size_t i;
+
+	for (i = 0; i < p->events.n; i++)
+		if (p->events.v[i].name == name)
+			return (u32)i;
+	vec_push(&p->events, ((struct profile_event){ .name = name }));
+	return (u32)(p->events.n - 1);
+}
+
+static u64 add_saturated(u64 a, u64 b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight)
+{
+	struct profile_event *e = &p->events.v[event];
+
+	if (UNLIKELY(node >= e->self.n)) {
+		vec_reserve(&e->self, node + 1 - e->self.n);
+		memset(e->self.v + e->self.n, 0, (node + 1 - e->self.n) * sizeof(*e->self.v));
+		e->self.n = node + 1;
+	}
+	e->self.v[node] = add_saturated(e->self.v[node], weight);
+	e->samples = add_saturated(e->samples, samples);
+	e->weight = add_saturated(e->weight, weight);
+}
+
+void profile_add_sample(struct profile *p, const struct profile_sample *s)
+{
+	profile_add(p, s->event, s->node, 1, s->weight);
+	if (p->keep_samples)
+		vec_push(&p->samples, *s);
+}
+
+void profile_frame_name(const struct profile *p, frame_id id, bool all, struct buf *b)
+{
+	const struct frame *f = &p->frames.v[id];
+
+	buf_put(b, strtab_get(p->strings, f->function), strtab_len(p->strings, f->function));
+	if (p->by_line && f->line) {
+		buf_putc(b, ':');
+		buf_puts(b, path_base(strtab_get(p->strings, f->file)));
+		buf_putc(b, ':');
+		buf_u64(b, f->line);
+	}
+	if (f->flags & FRAME_GROUP)
+		return;
+	if (f->space == SPACE_HV)
+		buf_puts(b, "_[h]");
+	else if (!all)
+		return;
+	else if (f->space == SPACE_KERNEL)
+		buf_puts(b, "_[k]");
+	else if (f->space == SPACE_GUEST_KERNEL || f->space == SPACE_GUEST_USER)
+		buf_puts(b, "_[g]");
+	else if (f->flags & FRAME_JIT)
+		buf_puts(b, "_[j]");
+	else if (f->flags & FRAME_INLINED)
+		buf_puts(b, "_[i]");
+}

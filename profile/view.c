@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Views: stacks are filtered and rewritten, then laid out as one sorted tree in preorder. */
+#include <regex.h>
+
+#include "profile/profile.h"
+
+/* ---- the order of frames: by name bytes, then space, module, flags, line ---- */
+
+/* Arguments of the comparison; qsort() has no place for them. */
+static _Thread_local const struct profile *sort_profile;
+
+static int cmp_str(const struct strtab *t, str_id a, str_id b)
+{
+	size_t na = strtab_len(t, a), nb = strtab_len(t, b);
+	int c;
+
+	if (a == b)
+		return 0;
+	c = memcmp(strtab_get(t, a), strtab_get(t, b), MIN(na, nb));
+	return c ? c : (na > nb) - (na < nb);
+}
+
+static int cmp_frame(const void *pa, const void *pb)
+{
+	const struct profile *p = sort_profile;
+	const struct frame *a = &p->frames.v[*(const frame_id *)pa];
+	const struct frame *b = &p->frames.v[*(const frame_id *)pb];
+	int c = cmp_str(p->strings, a->function, b->function);
+
+	if (!c)
+		c = (a->space > b->space) - (a->space < b->space);
+	if (!c)
+		c = cmp_str(p->strings, a->module, b->module);
+	if (!c)
+		c = (a->flags > b->flags) - (a->flags < b->flags);
+	if (!c)
+		c = cmp_str(p->strings, a->file, b->file);
+	if (!c)
+		c = (a->line > b->line) - (a->line < b->line);
+	return c;
+}
+
+/* rank[frame]: its place in the order. */
+static u32 *frame_ranks(const struct profile *p)
+{
+	u32 *order = xcalloc(p->frames.n, sizeof(*order));
+	u32 *rank = xcalloc(p->frames.n, sizeof(*rank));
+	u32 i;
+
+	for (i = 0; i < p->frames.n; i++)
+		order[i] = i;
+	sort_profile = p;
+	qsort(order, p->frames.n, sizeof(*order), cmp_frame);
+	for (i = 0; i < p->frames.n; i++)
+		rank[order[i]] = i;
+	free(order);
+	return rank;
+}
+
+/* ---- tree of calling contexts -> preorder ---- */
+
+static u64 add_saturated(u64 a, u64 b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/*
+ * Parents have smaller ids than their children, so totals need one pass backwards.  Children are
+ * put in order by two stable counting sorts: by the rank of the frame, then by parent.
+ */
+static void lay_out(struct view *v, const struct profile *p, const struct cct_node *nodes, u32 n,
+		    const u64 *self)
+{
+	u64 *total = xcalloc(n, sizeof(*total));
+	u32 *by_rank, *child, *first, *rank = frame_ranks(p), *count;
+	VEC(u32) taken = { 0 };	/* by depth: children already laid out on the current path */
+	u32 i, cur, kept = 0, at;
+
+	for (i = 0; i < n; i++)
+		total[i] = self[i];
+	for (i = n - 1; i > 0; i--)
+		total[nodes[i].parent] = add_saturated(total[nodes[i].parent], total[i]);
+
+	count = xcalloc(p->frames.n + 1, sizeof(*count));
+	for (i = 1; i < n; i++)
+		if (total[i]) {
+			count[rank[nodes[i].frame] + 1]++;
+			kept++;
+		}
+	for (i = 0; i < p->frames.n; i++)
+		count[i + 1] += count[i];
+	by_rank = xcalloc(kept, sizeof(*by_rank));
+	for (i = 1; i < n; i++)
+		if (total[i])
+			by_rank[count[rank[nodes[i].frame]]++] = i;
+	free(count);
+	free(rank);
+
+	/* first[x] … first[x + 1]: the children of x in `child` */
+	first = xcalloc((size_t)n + 2, sizeof(*first));
+	for (i = 0; i < kept; i++)
+		first[nodes[by_rank[i]].parent + 2]++;
+	for (i = 0; i < n; i++)
+		first[i + 2] += first[i + 1];
+	child = xcalloc(kept, sizeof(*child));
+	for (i = 0; i < kept; i++)
+		child[first[nodes[by_rank[i]].parent + 1]++] = by_rank[i];
+	free(by_rank);
+
+	vec_reserve(&v->nodes, (size_t)kept + 1);
+	vec_push(&v->nodes, ((struct view_node){ .self = self[0], .total = total[0] }));
+	cur = 0;	/* tree node */
+	at = 0;		/* its place in the view */
+	vec_push(&taken, 0);
+	for (;;) {
+		u32 depth = v->nodes.v[at].depth;
+
+		if (first[cur] + taken.v[depth] < first[cur + 1]) {
+			cur = child[first[cur] + taken.v[depth]++];
+			vec_push(&v->nodes, ((struct view_node){
+				.frame = nodes[cur].frame, .depth = depth + 1, .parent = at,
+				.self = self[cur], .total = total[cur] }));
+			at = (u32)(v->nodes.n - 1);
+			taken.n = depth + 1;
+			vec_push(&taken, 0);
+			v->max_depth = MAX(v->max_depth, depth + 1);
+			continue;
+		}
+		v->nodes.v[at].end = (u32)v->nodes.n;
+		if (!at)
+			break;
+		cur = nodes[cur].parent;
+		at = v->nodes.v[at].parent;
+	}
+	vec_release(&taken);
+	free(child);
+	free(first);
+	free(total);
+}
+
+/* ---- filters ---- */
+
+struct name_filter {
+	regex_t re;
+	bool set;
+	u8 *match;		/* by frame: 0 not known, 1 no, 2 yes */
+	size_t n;
+};
+
+static int filter_init(struct name_filter *f, const char *what, const char *re, size_t nframes,
+		       struct error *err)
+{
+	char why[200];
+	int rc;
+
+	memset(f, 0, sizeof(*f));
+	if (!re)
+		return 0;
+	rc = regcomp(&f->re, re, REG_EXTENDED | REG_NOSUB);
+	if (rc) {
+		regerror(rc, &f->re, why, sizeof(why));
+		return error_set(err, "--%s: '%s' is no regular expression: %s", what, re, why);
+	}
+	f->set = true;
+	f->n = nframes;
+	f->match = xcalloc(nframes, 1);
+	return 0;
+}
+
+static void filter_release(struct name_filter *f)
+{
+	if (f->set)
+		regfree(&f->re);
+	free(f->match);
+}
+
+static bool filter_match(struct name_filter *f, const struct profile *p, frame_id id, struct buf *tmp)
+{
+	if (id >= f->n)
+		return false;
+	if (!f->match[id]) {
+		buf_clear(tmp);
+		profile_frame_name(p, id, false, tmp);
+		f->match[id] = regexec(&f->re, buf_str(tmp), 0, NULL, 0) ? 1 : 2;
+	}
+	return f->match[id] == 2;
+}
+
+/*
+ * Where a processor waits for work, as Linux, Xen and dom0's hypercall stubs name it.  A stack is idle when
+ * its innermost function, hypercall stubs left aside, is one of these.
+ */
+static bool is_idle_name(const char *name)
+{
+	static const char *const names[] = {
+		/* Xen */
+		"default_idle", "acpi_idle_do_entry", "mwait_idle", "mwait_idle_with_hints", "acpi_processor_idle",
+		"spec_ctrl_enter_idle", "spec_ctrl_exit_idle", "idle_loop", "pv_shim_idle",
+		/* Linux */
+		"native_safe_halt", "pv_native_safe_halt", "xen_safe_halt", "arch_cpu_idle", "intel_idle",
+		"intel_idle_irq", "intel_idle_ibrs", "acpi_idle_enter", "acpi_safe_halt", "mwait_idle_with_hints_irqoff",
+		"acpi_processor_ffh_cstate_enter", "cpuidle_enter_state", "poll_idle", "default_idle_call", "do_idle",
+		"cpu_idle_poll", "cpu_startup_entry",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_hypercall_stub(const char *name)
+{
+	return !strncmp(name, "xen_hypercall_", 14) || !strcmp(name, "hypercall_page");
+}
+
+static bool is_idle(const struct profile *p, const frame_id *path, size_t n)
+{
+	while (n) {
+		const struct frame *f = &p->frames.v[path[--n]];
+		const char *name = strtab_get(p->strings, f->function);
+
+		if (f->space != SPACE_HV && f->space != SPACE_KERNEL && f->space != SPACE_GUEST_KERNEL)
+			return false;
+		if (is_idle_name(name))
+			return true;
+		if (f->flags & FRAME_INLINED || is_hypercall_stub(name))
+			continue;
+		return false;
+	}
+	return false;
+}
+
+static bool needs_rewrite(const struct view_opts *o)
+{
+	return o->event < 0 || o->invert || o->collapse_recursion || o->no_idle || o->only || o->hide || o->focus ||
+	       o->prune || o->by_module;
+}
+
+static frame_id group_frame(struct profile *p, str_id name, u8 space)
+{
+	return profile_frame(p, &(struct frame){ .function = name, .space = space, .flags = FRAME_GROUP });
+}
+
+struct rewrite {
+	struct profile *p;
+	const struct view_opts *o;
+	struct name_filter only, hide, focus, prune;
+	VEC(frame_id) path;	/* root first */
+	struct profile tree;	/* nodes alone are used, with frame ids of `p` */
+	VEC(u64) self;
+	struct buf tmp;
+};
+
+/* Applies the options to rw->path; false: the stack is left out. */
+static bool rewrite_path(struct rewrite *rw)
+{
+	const struct view_opts *o = rw->o;
+	size_t n = rw->path.n, i, k;
+	frame_id *path = rw->path.v;
+	bool found;
+
+	if (o->no_idle && is_idle(rw->p, path, n))
+		return false;
+	if (o->only) {
+		for (i = 0, found = false; i < n && !found; i++)
+			found = filter_match(&rw->only, rw->p, path[i], &rw->tmp);
+		if (!found)
+			return false;
+	}
+	if (o->hide)
+		for (i = 0; i < n; i++)
+			if (filter_match(&rw->hide, rw->p, path[i], &rw->tmp))
+				return false;
+	if (o->focus) {
+		for (i = 0; i < n && !filter_match(&rw->focus, rw->p, path[i], &rw->tmp); i++)
+			;
+		if (i == n)
+			return false;
+		n -= i;
+		memmove(path, path + i, n * sizeof(*path));
+	}
+	if (o->prune)
+		for (i = 0; i < n; i++)
+			if (filter_match(&rw->prune, rw->p, path[i], &rw->tmp))
+				n = i + 1;
+	if (o->by_module)
+		for (i = 0; i < n; i++) {
+			const struct frame *f = &rw->p->frames.v[path[i]];
+
+			if (!(f->flags & FRAME_GROUP) && f->module)
+				path[i] = group_frame(rw->p, f->module, f->space);
+		}
+	if (o->collapse_recursion || o->by_module) {
+		for (i = k = 0; i < n; i++)
+			if (!k || path[k - 1] != path[i])
+				path[k++] = path[i];
+		n = k;
+	}
+	if (o->invert)
+		for (i = 0; i < n / 2; i++) {
+			frame_id f = path[i];
+
+			path[i] = path[n - 1 - i];
+			path[n - 1 - i] = f;
+		}
+	rw->path.n = n;
+	return true;
+}
+
+static void rewrite_event(struct rewrite *rw, struct view *v, u32 event, bool named)
+{
+	const struct profile_event *e = &rw->p->events.v[event];
+	node_id node, cur;
+	size_t i, k;
+
+	for (node = 0; node < e->self.n; node++) {
+		if (!e->self.v[node])
+			continue;
+		rw->path.n = 0;
+		for (cur = node; cur; cur = rw->p->nodes.v[cur].parent)
+			vec_push(&rw->path, rw->p->nodes.v[cur].frame);
+		for (i = 0, k = rw->path.n; i + 1 < k; i++, k--) {
+			frame_id f = rw->path.v[i];
+
+			rw->path.v[i] = rw->path.v[k - 1];
+			rw->path.v[k - 1] = f;
+		}
+		if (!rewrite_path(rw)) {
+			v->left_out = add_saturated(v->left_out, e->self.v[node]);
+			continue;
+		}
+		cur = 0;
+		if (named)
+			cur = profile_child(&rw->tree, 0, group_frame(rw->p, e->name, SPACE_NONE));
+		for (i = 0; i < rw->path.n; i++)
+			cur = profile_child(&rw->tree, cur, rw->path.v[i]);
+		while (rw->self.n <= cur)
+			vec_push(&rw->self, 0);
+		rw->self.v[cur] = add_saturated(rw->self.v[cur], e->self.v[node]);
+	}
+}
+
+static int build_rewritten(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)
+{
+	struct rewrite rw = { .p = p, .o = o, .tmp = BUF_INIT };
+	int ret = -1;
+	u32 i;
+
+	profile_init(&rw.tree, p->strings);
+	/* Frames that are added while rewriting are groups: no filter looks at them. */
+	if (filter_init(&rw.only, "only", o->only, p->frames.n, err) ||
+	    filter_init(&rw.hide, "hide", o->hide, p->frames.n, err) ||
+	    filter_init(&rw.focus, "focus", o->focus, p->frames.n, err) ||
+	    filter_init(&rw.prune, "prune", o->prune, p->frames.n, err))
+		goto out;
+	if (o->event >= 0)
+		rewrite_event(&rw, v, (u32)o->event, false);
+	else
+		for (i = 0; i < p->events.n; i++)
+			rewrite_event(&rw, v, i, true);
+	while (rw.self.n < rw.tree.nodes.n)
+		vec_push(&rw.self, 0);
+	lay_out(v, p, rw.tree.nodes.v, (u32)rw.tree.nodes.n, rw.self.v);
+	ret = 0;
+out:
+	filter_release(&rw.only);
+	filter_release(&rw.hide);
+	filter_release(&rw.focus);
+	filter_release(&rw.prune);
+	profile_release(&rw.tree);
+	vec_release(&rw.path);
+	vec_release(&rw.self);
+	buf_release(&rw.tmp);
+	return ret;
+}
+
+int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)
+{
+	u64 *self;
+
+	memset(v, 0, sizeof(*v));
+	v->profile = p;
+	if (o->event >= 0 && (size_t)o->event >= p->events.n) {
+		/* Nothing was added yet: an empty picture. */
+		vec_push(&v->nodes, ((struct view_node){ .end = 1 }));
+		return 0;
+	}
+	if (needs_rewrite(o))
+		return build_rewritten(v, p, o, err);
+	self = xcalloc(p->nodes.n, sizeof(*self));
+	if (p->events.v[o->event].self.n)
+		memcpy(self, p->events.v[o->event].self.v,
+		       MIN(p->events.v[o->event].self.n, p->nodes.n) * sizeof(*self));
+	lay_out(v, p, p->nodes.v, (u32)p->nodes.n, self);
+	free(self);
+	return 0;
+}
+
+void view_release(struct view *v)
+{
+	vec_release(&v->nodes);
+}
+
+void view_weight_by_space(const struct view *v, u64 by_space[SPACE_NR])
+{
+	size_t i;
+
+	memset(by_space, 0, SPACE_NR * sizeof(*by_space));
+	for (i = 0; i < v->nodes.n; i++) {
+		u8 space = i ? v->profile->frames.v[v->nodes.v[i].frame].space : SPACE_NONE;
+
+		by_space[space] = add_saturated(by_space[space], v->nodes.v[i].self);
+	}
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* profile: identity of frames, the tree, views. Right answers are counted by hand. */
+#include "profile/profile.h"
+#include "tests/unit/tap.h"
+
+static struct strtab strings;
+static struct profile p;
+static struct error err;
+
+static frame_id frame(const char *name, enum space space)
+{
+	return profile_frame(&p, &(struct frame){ .function = strtab_adds(&strings, name), .space = (u8)space,
+		.module = strtab_adds(&strings, space == SPACE_HV ? "xen-syms" : "prog") });
+}
+
+/* "a;b;c" root first; upper-case names are hypervisor frames. */
+static node_id stack(const char *text)
+{
+	node_id node = 0;
+	const char *s = text, *end;
+
+	while (*s) {
+		char name[64];
+
+		end = strchr(s, ';');
+		if (!end)
+			end = s + strlen(s);
+		snprintf(name, sizeof(name), "%.*s", (int)(end - s), s);
+		node = profile_child(&p, node, frame(name, name[0] >= 'A' && name[0] <= 'Z' ? SPACE_HV : SPACE_USER));
+		s = *end ? end + 1 : end;
+	}
+	return node;
+}
+
+static void add(const char *text, u64 weight)
+{
+	profile_add(&p, profile_event(&p, strtab_adds(&strings, "cycles")), stack(text), 1, weight);
+}
+
+/* The view as text: name self/total by depth. */
+static const char *dump(const struct view_opts *o)
+{
+	static struct buf b;
+	struct view v;
+	size_t i;
+
+	buf_clear(&b);
+	if (view_build(&v, &p, o, &err))
+		return err.msg;
+	for (i = 1; i < v.nodes.n; i++) {
+		buf_printf(&b, "%u", v.nodes.v[i].depth);
+		profile_frame_name(&p, v.nodes.v[i].frame, false, &b);
+		buf_printf(&b, " %" PRIu64 "/%" PRIu64 "|", v.nodes.v[i].self, v.nodes.v[i].total);
+		if (v.nodes.v[i].end <= i || v.nodes.v[v.nodes.v[i].parent].depth + 1 != v.nodes.v[i].depth)
+			buf_puts(&b, "BAD");
+	}
+	buf_printf(&b, "=%" PRIu64, v.nodes.v[0].total);
+	if (v.nodes.v[0].end != v.nodes.n)
+		buf_puts(&b, "BAD");
+	view_release(&v);
+	return buf_str(&b);
+}
+
+static void test_tree(void)
+{
+	u64 by_space[SPACE_NR];
+	struct view v;
+
+	add("main;z", 1);
+	add("main;a;b", 2);
+	add("main;a", 4);
+	add("main;a;b", 8);
+	add("main;a;b;HV", 16);
+	EQ(p.nodes.n, 6);
+	STR_EQ(dump(&(struct view_opts){ 0 }), "1main 0/31|2a 4/30|3b 10/26|4HV_[h] 16/16|2z 1/1|=31");
+	STR_EQ(dump(&(struct view_opts){ .invert = true }),
+	       "1HV_[h] 0/16|2b 0/16|3a 0/16|4main 16/16|1a 0/4|2main 4/4|1b 0/10|2a 0/10|3main 10/10|"
+	       "1z 0/1|2main 1/1|=31");
+	STR_EQ(dump(&(struct view_opts){ .only = "^z$" }), "1main 0/1|2z 1/1|=1");
+	STR_EQ(dump(&(struct view_opts){ .hide = "^b$" }), "1main 0/5|2a 4/4|2z 1/1|=5");
+	STR_EQ(dump(&(struct view_opts){ .focus = "^b$" }), "1b 10/26|2HV_[h] 16/16|=26");
+	STR_EQ(dump(&(struct view_opts){ .prune = "^a$" }), "1main 0/31|2a 30/30|2z 1/1|=31");
+	STR_EQ(dump(&(struct view_opts){ .by_module = true }), "1prog 15/31|2xen-syms 16/16|=31");
+	STR_EQ(dump(&(struct view_opts){ .event = -1 }),
+	       "1cycles 0/31|2main 0/31|3a 4/30|4b 10/26|5HV_[h] 16/16|3z 1/1|=31");
+	OK(strstr(dump(&(struct view_opts){ .only = "(" }), "--only: '('") != NULL);
+	EQ(view_build(&v, &p, &(struct view_opts){ 0 }, NULL), 0);
+	view_weight_by_space(&v, by_space);
+	EQ(by_space[SPACE_HV], 16);
+	EQ(by_space[SPACE_USER], 15);
+	view_release(&v);
+}
+
+static void test_recursion(void)
+{
+	profile_release(&p);
+	profile_init(&p, &strings);
+	add("m;r;r;r", 1);
+	add("m;r", 1);
+	add("m;r;q;r", 1);
+	STR_EQ(dump(&(struct view_opts){ .collapse_recursion = true }), "1m 0/3|2r 2/3|3q 0/1|4r 1/1|=3");
+}
+
+static void test_identity(void)
+{
+	struct frame f = { .function = strtab_adds(&strings, "memcpy"), .module = strtab_adds(&strings, "libc.so.6") };
+	frame_id a, b;
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	f.line = 20;
+	f.file = strtab_adds(&strings, "string.c");
+	a = profile_frame(&p, &f);
+	f.line = 10;
+	EQ(profile_frame(&p, &f), a);
+	EQ(p.frames.v[a].line, 10);
+	f.space = SPACE_KERNEL;
+	b = profile_frame(&p, &f);
+	OK(a != b);
+	f.space = SPACE_USER;
+	f.module = strtab_adds(&strings, "other.so");
+	OK(profile_frame(&p, &f) != a);
+	profile_release(&p);
+	profile_init(&p, &strings);
+	p.by_line = true;
+	a = profile_frame(&p, &f);
+	f.line = 11;
+	OK(profile_frame(&p, &f) != a);
+}
+
+static void test_idle(void)
+{
+	static const char *const halting[] = { "default_idle", "idle_loop" };
+	node_id node = 0;
+	size_t i;
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	for (i = ARRAY_SIZE(halting); i-- > 0;)
+		node = profile_child(&p, node, frame(halting[i], SPACE_HV));
+	profile_add(&p, profile_event(&p, strtab_adds(&strings, "cycles")), node, 1, 5);
+	/* An idle loop that was left for work is work. */
+	node = profile_child(&p, profile_child(&p, 0, frame("idle_loop", SPACE_HV)), frame("do_tasklet", SPACE_HV));
+	profile_add(&p, 0, node, 1, 7);
+	/* A user function may have any name. */
+	node = profile_child(&p, 0, frame("default_idle", SPACE_USER));
+	profile_add(&p, 0, node, 1, 1);
+	STR_EQ(dump(&(struct view_opts){ .no_idle = true }), "1default_idle 1/1|1idle_loop_[h] 0/7|2do_tasklet_[h] 7/7|=8");
+}
+
+static void test_edges(void)
+{
+	u32 i;
+	node_id node = 0;
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	STR_EQ(dump(&(struct view_opts){ 0 }), "=0");
+	for (i = 0; i < 200000; i++)		/* deep: nothing recurses */
+		node = profile_child(&p, node, frame("r", SPACE_USER));
+	profile_add(&p, profile_event(&p, strtab_adds(&strings, "e")), node, 1, UINT64_MAX);
+	profile_add(&p, 0, profile_child(&p, 0, frame("s", SPACE_USER)), 1, 5);
+	STR_EQ(dump(&(struct view_opts){ .collapse_recursion = true }),
+	       "1r 18446744073709551615/18446744073709551615|1s 5/5|=18446744073709551615");
+}
+
+int main(void)
+{
+	strtab_init(&strings);
+	profile_init(&p, &strings);
+	test_tree();
+	test_recursion();
+	test_identity();
+	test_idle();
+	test_edges();
+	profile_release(&p);
+	strtab_release(&strings);
+	return tap_done();
+}
