@@ -20,6 +20,7 @@ struct input {
 	u64 consumed;		/* compressed or plain bytes taken from the file so far, for progress */
 	u64 file_size;		/* 0 when not known */
 	bool is_dir;		/* perf record --threads: path is a folder */
+	struct error head_error;	/* why a stream ends within its head, told by input_read() when it gets there */
 	void *priv;		/* descriptor and decoder: input.c */
 };
 
@@ -29,6 +30,12 @@ int input_open(struct input *in, const char *path, struct error *err) MUST_CHECK
 void input_close(struct input *in);
 /* Sequential bytes of a stream: > 0, 0 at the end, -1 on error (a damaged compressed stream names its offset). */
 ssize_t input_read(struct input *in, void *buf, size_t n, struct error *err) MUST_CHECK;
+/*
+ * Makes a stream that has not been read yet into a map, by way of a temporary
+ * file ($TMPDIR). A damaged stream gives what was readable, and `damage` says
+ * why it ended; -1 when nothing was.
+ */
+int input_map(struct input *in, struct error *damage, struct error *err) MUST_CHECK;
 /*
  * Tells that map[0..upto) is not needed any more, so that memory does not grow with
  * the size of the file.
@@ -57,7 +64,7 @@ struct perf_format {
 	int (*probe)(const u8 *head, size_t n, bool is_dir);
 	int (*open)(struct perf_reader *r, struct error *err);
 	int (*next)(struct perf_reader *r, struct perf_item *item, struct error *err);
-	void (*close)(struct perf_reader *r);
+	void (*close)(struct perf_reader *r);	/* also after a failed open; priv may be NULL then */
 };
 
 /* perf.data: file, pipe, directory */
