@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the writers of other tools' formats share: parts of a view, numbering of its frames, JSON. */
+#ifndef XENFLAME_RENDER_EXPORT_H
+#define XENFLAME_RENDER_EXPORT_H
+
+#include "render/writer.h"
+
+/* A part of a view that becomes a profile of its own: all of it, or one event's share. */
+struct export_part {
+	str_id name;		/* of the event; 0: not known */
+	u32 event;		/* index in profile.events, or UINT32_MAX when events are mixed */
+	u32 top;		/* the node that stands above the part's stacks */
+	u32 depth;		/* of that node */
+};
+
+struct export_parts {
+	VEC(struct export_part) v;
+};
+
+/* At least one part; parts are disjoint and cover the view. */
+void export_parts_init(struct export_parts *parts, const struct view *v);
+void export_parts_release(struct export_parts *parts);
+
+/* The frames that a view uses, numbered in the order in which they first appear. */
+struct export_frames {
+	VEC(frame_id) v;
+	u32 *number;		/* by frame_id; UINT32_MAX: not used */
+};
+
+void export_frames_init(struct export_frames *f, const struct view *v);
+void export_frames_release(struct export_frames *f);
+
+/* The title that the user gave, or "xenflame". */
+const char *export_title(const struct render_opts *opts);
+/* Appends a JSON string. */
+void export_json(struct buf *b, const char *s);
+void export_json_id(struct buf *b, const struct strtab *t, str_id id);
+/* The frame's name with annotation suffix, as a JSON string; file and line are not in it. */
+void export_json_frame(struct buf *b, struct buf *scratch, const struct profile *p, frame_id f, bool all);
+
+#endif

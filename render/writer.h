@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The seam inside render/: the writers.  Each is one file with one const
+ * struct render_writer, declared here, and one line in the table in writers.c.
+ */
+#ifndef XENFLAME_RENDER_WRITER_H
+#define XENFLAME_RENDER_WRITER_H
+
+#include "render/render.h"
+
+extern const struct render_writer writer_folded;
+extern const struct render_writer writer_speedscope;
+
+#endif
