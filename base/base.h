@@ -408,6 +408,15 @@ void buf_utf8(struct buf *b, const char *s, size_t n);
  */
 void buf_json(struct buf *b, const char *s, size_t n);
 
+/*
+ * Names in folded stacks ("a;b;c 12").  Bytes that the format would take for its own (`;`, control
+ * characters, a leading space or `#`, the space before a last word that looks like a count) and
+ * bytes that are not UTF-8 are written as %XX, and so is a `%` before two hexadecimal digits.  Any other name
+ * stays as it is, so other tools read what they always did.  unescape(escape(x)) == x for all x.
+ */
+void folded_escape(struct buf *b, const char *s, size_t n);
+void folded_unescape(struct buf *b, const char *s, size_t n);
+
 /* Build id as lower-case hex into out (at least 2 * n + 1 bytes). */
 void build_id_hex(const u8 *id, size_t n, char *out);
 

@@ -165,6 +165,43 @@ static void test_json(void)
 	buf_release(&b);
 }
 
+static void test_folded(void)
+{
+	static const struct {
+		const char *plain, *folded;
+	} names[] = {
+		{ "do_IRQ", "do_IRQ" }, { "operator new", "operator new" }, { "a;b", "a%3bb" }, { "a\nb\tc\r", "a%0ab%09c%0d" },
+		{ "x 12", "x%2012" }, { "x 1 2", "x 1%202" }, { "x ", "x%20" }, { " x", "%20x" }, { "# x", "%23 x" }, { "#1 x", "%231 x" },
+		{ "x#1", "x#1" }, { "100%", "100%" }, { "50%25", "50%2525" }, { "%zz%4", "%zz%4" }, { "\xad\xc3\xa4", "%ad\xc3\xa4" },
+		{ "v 1.5e-3", "v%201.5e-3" }, { "12", "12" }, { "", "" }, { "\x7f", "%7f" }, { "operator()(int, long)", "operator()(int, long)" },
+	};
+	struct buf b = BUF_INIT, back = BUF_INIT;
+	u32 i, k, wrong = 0;
+	char any[3];
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		buf_clear(&b);
+		folded_escape(&b, names[i].plain, strlen(names[i].plain));
+		STR_EQ(buf_str(&b), names[i].folded);
+	}
+	/* Every pair of bytes after a `%`, and alone, comes back as it was, without a byte of the format's own. */
+	for (i = 0; i < 65536; i++)
+		for (k = 0; k < 2; k++) {
+			any[0] = '%';
+			any[1] = (char)(i >> 8);
+			any[2] = (char)i;
+			buf_clear(&b);
+			buf_clear(&back);
+			folded_escape(&b, any + k, sizeof(any) - k);
+			folded_unescape(&back, b.p, b.n);
+			wrong += back.n != sizeof(any) - k || memcmp(back.p, any + k, back.n) ||
+				 !utf8_valid(b.p, b.n) || memchr(b.p, ';', b.n) || memchr(b.p, '\n', b.n);
+		}
+	EQ(wrong, 0);
+	buf_release(&b);
+	buf_release(&back);
+}
+
 static void test_space(void)
 {
 	OK(space_is_hv_reserved(0xffff800000000000ULL));
@@ -269,6 +306,7 @@ int main(void)
 	test_cursor();
 	test_text();
 	test_json();
+	test_folded();
 	test_space();
 	test_diag();
 	test_out();
