@@ -121,17 +121,13 @@ void profile_add_sample(struct profile *p, const struct profile_sample *s)
 		vec_push(&p->samples, *s);
 }
 
-void profile_frame_name(const struct profile *p, frame_id id, bool all, struct buf *b)
+static void put_function(const struct profile *p, const struct frame *f, struct buf *b)
 {
-	const struct frame *f = &p->frames.v[id];
-
 	buf_put(b, strtab_get(p->strings, f->function), strtab_len(p->strings, f->function));
-	if (p->by_line && f->line) {
-		buf_putc(b, ':');
-		buf_puts(b, path_base(strtab_get(p->strings, f->file)));
-		buf_putc(b, ':');
-		buf_u64(b, f->line);
-	}
+}
+
+static void put_annotation(const struct frame *f, bool all, struct buf *b)
+{
 	if (f->flags & FRAME_GROUP)
 		return;
 	if (f->space == SPACE_HV)
@@ -146,4 +142,24 @@ void profile_frame_name(const struct profile *p, frame_id id, bool all, struct b
 		buf_puts(b, "_[j]");
 	else if (f->flags & FRAME_INLINED)
 		buf_puts(b, "_[i]");
+}
+
+void profile_frame_name(const struct profile *p, frame_id id, bool all, struct buf *b)
+{
+	const struct frame *f = &p->frames.v[id];
+
+	put_function(p, f, b);
+	if (p->by_line && f->line) {
+		buf_putc(b, ':');
+		buf_puts(b, path_base(strtab_get(p->strings, f->file)));
+		buf_putc(b, ':');
+		buf_u64(b, f->line);
+	}
+	put_annotation(f, all, b);
+}
+
+void profile_frame_label(const struct profile *p, frame_id id, bool all, struct buf *b)
+{
+	put_function(p, &p->frames.v[id], b);
+	put_annotation(&p->frames.v[id], all, b);
 }

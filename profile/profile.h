@@ -70,6 +70,8 @@ void profile_add_sample(struct profile *p, const struct profile_sample *s);
  * ":file:line". Appends to b.
  */
 void profile_frame_name(const struct profile *p, frame_id f, bool all, struct buf *b);
+/* The same without ":file:line", for formats that have fields for them. */
+void profile_frame_label(const struct profile *p, frame_id f, bool all, struct buf *b);
 
 /* ---- views: what is shown ---- */
 
@@ -101,7 +103,9 @@ struct view {
 	VEC(struct view_node) nodes;	/* [0] is the root */
 	u32 max_depth;
 	u64 left_out;			/* weight of stacks that filters left out */
+	int event;			/* of view_opts; -1: each child of the root is a group frame named as its event */
 	bool is_diff;
+	VEC(u32) place;			/* for view_place(); empty unless profile.keep_samples */
 };
 
 /*
@@ -110,6 +114,12 @@ struct view {
  */
 int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err) MUST_CHECK;
 void view_release(struct view *v);
+
+/*
+ * The node of the view that a kept sample's own weight is in, UINT32_MAX when filters or the choice of
+ * event left it out.  Only with profile.keep_samples.
+ */
+u32 view_place(const struct view *v, u32 event, node_id node);
 
 /* Weight by space of the innermost frame of each stack (self), indexed by enum space. */
 void view_weight_by_space(const struct view *v, u64 by_space[SPACE_NR]);

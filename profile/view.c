@@ -66,10 +66,11 @@ static u64 add_saturated(u64 a, u64 b)
 
 /*
  * Parents have smaller ids than their children, so totals need one pass backwards.  Children are
- * put in order by two stable counting sorts: by the rank of the frame, then by parent.
+ * put in order by two stable counting sorts: by the rank of the frame, then by parent.  `place`,
+ * unless NULL, gets the node of the view for each of the n nodes.
  */
 static void lay_out(struct view *v, const struct profile *p, const struct cct_node *nodes, u32 n,
-		    const u64 *self)
+		    const u64 *self, u32 *place)
 {
 	u64 *total = xcalloc(n, sizeof(*total));
 	u32 *by_rank, *child, *first, *rank = frame_ranks(p), *count;
@@ -109,6 +110,11 @@ static void lay_out(struct view *v, const struct profile *p, const struct cct_no
 
 	vec_reserve(&v->nodes, (size_t)kept + 1);
 	vec_push(&v->nodes, ((struct view_node){ .self = self[0], .total = total[0] }));
+	if (place) {
+		place[0] = 0;
+		for (i = 1; i < n; i++)
+			place[i] = UINT32_MAX;
+	}
 	cur = 0;	/* tree node */
 	at = 0;		/* its place in the view */
 	vec_push(&taken, 0);
@@ -121,6 +127,8 @@ static void lay_out(struct view *v, const struct profile *p, const struct cct_no
 				.frame = nodes[cur].frame, .depth = depth + 1, .parent = at,
 				.self = self[cur], .total = total[cur] }));
 			at = (u32)(v->nodes.n - 1);
+			if (place)
+				place[cur] = at;
 			taken.n = depth + 1;
 			vec_push(&taken, 0);
 			v->max_depth = MAX(v->max_depth, depth + 1);
@@ -339,14 +347,28 @@ static void rewrite_event(struct rewrite *rw, struct view *v, u32 event, bool na
 		while (rw->self.n <= cur)
 			vec_push(&rw->self, 0);
 		rw->self.v[cur] = add_saturated(rw->self.v[cur], e->self.v[node]);
+		if (v->place.n)
+			v->place.v[(named ? event * rw->p->nodes.n : 0) + node] = cur;
 	}
+}
+
+/* Room for view_place(): a slot a node of the profile, for one event or for each. */
+static void place_init(struct view *v, const struct profile *p, size_t events)
+{
+	size_t n = p->nodes.n * events;
+
+	if (!p->keep_samples)
+		return;
+	vec_reserve(&v->place, n);
+	memset(v->place.v, 0xff, n * sizeof(*v->place.v));
+	v->place.n = n;
 }
 
 static int build_rewritten(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)
 {
 	struct rewrite rw = { .p = p, .o = o, .tmp = BUF_INIT };
+	u32 i, *place = NULL;
 	int ret = -1;
-	u32 i;
 
 	profile_init(&rw.tree, p->strings);
 	/* Frames that are added while rewriting are groups: no filter looks at them. */
@@ -355,6 +377,7 @@ static int build_rewritten(struct view *v, struct profile *p, const struct view_
 	    filter_init(&rw.focus, "focus", o->focus, p->frames.n, err) ||
 	    filter_init(&rw.prune, "prune", o->prune, p->frames.n, err))
 		goto out;
+	place_init(v, p, o->event >= 0 ? 1 : p->events.n);
 	if (o->event >= 0)
 		rewrite_event(&rw, v, (u32)o->event, false);
 	else
@@ -362,7 +385,13 @@ static int build_rewritten(struct view *v, struct profile *p, const struct view_
 			rewrite_event(&rw, v, i, true);
 	while (rw.self.n < rw.tree.nodes.n)
 		vec_push(&rw.self, 0);
-	lay_out(v, p, rw.tree.nodes.v, (u32)rw.tree.nodes.n, rw.self.v);
+	if (v->place.n)
+		place = xcalloc(rw.tree.nodes.n, sizeof(*place));
+	lay_out(v, p, rw.tree.nodes.v, (u32)rw.tree.nodes.n, rw.self.v, place);
+	for (i = 0; i < v->place.n; i++)
+		if (v->place.v[i] != UINT32_MAX)
+			v->place.v[i] = place[v->place.v[i]];
+	free(place);
 	ret = 0;
 out:
 	filter_release(&rw.only);
@@ -382,6 +411,7 @@ int view_build(struct view *v, struct profile *p, const struct view_opts *o, str
 
 	memset(v, 0, sizeof(*v));
 	v->profile = p;
+	v->event = o->event;
 	if (o->event >= 0 && (size_t)o->event >= p->events.n) {
 		/* Nothing was added yet: an empty picture. */
 		vec_push(&v->nodes, ((struct view_node){ .end = 1 }));
@@ -393,7 +423,8 @@ int view_build(struct view *v, struct profile *p, const struct view_opts *o, str
 	if (p->events.v[o->event].self.n)
 		memcpy(self, p->events.v[o->event].self.v,
 		       MIN(p->events.v[o->event].self.n, p->nodes.n) * sizeof(*self));
-	lay_out(v, p, p->nodes.v, (u32)p->nodes.n, self);
+	place_init(v, p, 1);
+	lay_out(v, p, p->nodes.v, (u32)p->nodes.n, self, v->place.n ? v->place.v : NULL);
 	free(self);
 	return 0;
 }
@@ -401,6 +432,18 @@ int view_build(struct view *v, struct profile *p, const struct view_opts *o, str
 void view_release(struct view *v)
 {
 	vec_release(&v->nodes);
+	vec_release(&v->place);
+}
+
+u32 view_place(const struct view *v, u32 event, node_id node)
+{
+	size_t slot = node;
+
+	if (v->event >= 0 && event != (u32)v->event)
+		return UINT32_MAX;
+	if (v->event < 0)
+		slot += event * v->profile->nodes.n;
+	return node < v->profile->nodes.n && slot < v->place.n ? v->place.v[slot] : UINT32_MAX;
 }
 
 void view_weight_by_space(const struct view *v, u64 by_space[SPACE_NR])

@@ -148,6 +148,41 @@ static void test_idle(void)
 	STR_EQ(dump(&(struct view_opts){ .no_idle = true }), "1default_idle 1/1|1idle_loop_[h] 0/7|2do_tasklet_[h] 7/7|=8");
 }
 
+/* Kept samples find their node through filters and the choice of event. */
+static void test_place(void)
+{
+	u32 cycles, faults, at;
+	node_id ab, ac;
+	struct view v;
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	p.keep_samples = true;
+	cycles = profile_event(&p, strtab_adds(&strings, "cycles"));
+	faults = profile_event(&p, strtab_adds(&strings, "faults"));
+	ac = stack("a;c");
+	ab = stack("a;b");
+	profile_add_sample(&p, &(struct profile_sample){ .node = ab, .weight = 1, .event = cycles });
+	profile_add_sample(&p, &(struct profile_sample){ .node = ac, .weight = 2, .event = cycles });
+	profile_add_sample(&p, &(struct profile_sample){ .node = ab, .weight = 4, .event = faults });
+	EQ(p.samples.n, 3);
+
+	EQ(view_build(&v, &p, &(struct view_opts){ 0 }, NULL), 0);
+	EQ(view_place(&v, cycles, ab), 2);
+	EQ(view_place(&v, cycles, ac), 3);
+	EQ(view_place(&v, faults, ab), UINT32_MAX);
+	EQ(view_place(&v, cycles, 99), UINT32_MAX);
+	view_release(&v);
+
+	EQ(view_build(&v, &p, &(struct view_opts){ .event = -1, .hide = "c" }, NULL), 0);
+	EQ(view_place(&v, cycles, ac), UINT32_MAX);
+	at = view_place(&v, faults, ab);
+	EQ(v.nodes.v[at].self, 4);
+	EQ(v.nodes.v[view_place(&v, cycles, ab)].self, 1);
+	OK(at != view_place(&v, cycles, ab));
+	view_release(&v);
+}
+
 static void test_edges(void)
 {
 	u32 i;
@@ -172,6 +207,7 @@ int main(void)
 	test_recursion();
 	test_identity();
 	test_idle();
+	test_place();
 	test_edges();
 	profile_release(&p);
 	strtab_release(&strings);
