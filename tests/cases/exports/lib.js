@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the tests of exports share: TAP, the made profile, the released speedscope in a headless Chromium.
+'use strict';
+const child = require('child_process');
+const fs = require('fs');
+const http = require('http');
+const os = require('os');
+const path = require('path');
+
+let count = 0, failed = 0;
+
+function ok(cond, what) {
+	console.log(`${cond ? 'ok' : 'not ok'} ${++count} - ${what.replace(/[#\n]/g, ' ')}`);
+	if (!cond)
+		failed++;
+	return cond;
+}
+
+function equal(got, expected, what) {
+	if (!ok(got === expected, what))
+		console.log(`# got ${JSON.stringify(got)}\n# expected ${JSON.stringify(expected)}`);
+}
+
+function skip(why) {
+	console.log(`1..0 # SKIP ${why}`);
+	process.exit(0);
+}
+
+function done() {
+	console.log(`1..${count}`);
+	process.exit(failed ? 1 : 0);
+}
+
+// A package of package.json beside this file; the test is skipped where it is not installed.
+function need(name) {
+	try {
+		return require(name);
+	} catch (e) {
+		return skip(`the npm package ${name} is not installed (npm ci in tests/cases/exports)`);
+	}
+}
+
+function packageDir(name) {
+	try {
+		return path.dirname(require.resolve(`${name}/package.json`));
+	} catch (e) {
+		return skip(`the npm package ${name} is not installed (npm ci in tests/cases/exports)`);
+	}
+}
+
+// What throughSpeedscope() needs; to be called before the first check.
+function needSpeedscope() {
+	packageDir('speedscope');
+	if (!process.env.CHROMIUM)
+		skip('no Chromium');
+}
+
+const fixtureProgram = path.join(process.env.abs_top_builddir || '.', 'tests/cases/exports/export-fixture');
+
+// The bytes that a writer makes of the made profile.
+function fixture(format, what = 'plain', event = null) {
+	const args = [format, what];
+	if (event !== null)
+		args.push(String(event));
+	return child.execFileSync(fixtureProgram, args, { maxBuffer: 1 << 30 });
+}
+
+// What was put in: [{event, weight, samples, frames}]
+function expected(what = 'plain') {
+	return fixture('expect', what).toString('latin1').trimEnd().split('\n').map(line => {
+		const [event, weight, samples, frames] = line.split('\t');
+		return { event, weight: BigInt(weight), samples: BigInt(samples),
+			frames: frames.split(',').map(h => Buffer.from(h, 'hex').toString('utf8')) };
+	});
+}
+
+// Sums by stack, as sorted lines "frame|frame weight"; equal lines mean equal profiles.
+class Stacks {
+	constructor() {
+		this.map = new Map();
+		this.total = 0n;
+	}
+	add(frames, weight) {
+		weight = BigInt(weight);
+		if (weight === 0n)
+			return;
+		const key = frames.join('|');
+		this.map.set(key, (this.map.get(key) || 0n) + weight);
+		this.total += weight;
+	}
+	lines() {
+		return [...this.map].map(([k, w]) => `${k} ${w}`).sort();
+	}
+}
+
+function stacksOf(list, event = null, field = 'weight', name = f => f) {
+	const s = new Stacks();
+	for (const e of list)
+		if (event === null || e.event === event)
+			s.add(e.frames.map(name), e[field]);
+	return s;
+}
+
+function equalStacks(got, want, what) {
+	const a = got.lines(), b = want.lines();
+	if (ok(a.length === b.length && a.every((l, i) => l === b[i]), `${what}: ${b.length} stacks`))
+		return;
+	const inA = new Set(a), inB = new Set(b);
+	for (const l of b.filter(l => !inA.has(l)).slice(0, 5))
+		console.log(`# missing ${JSON.stringify(l)}`);
+	for (const l of a.filter(l => !inB.has(l)).slice(0, 5))
+		console.log(`# too much ${JSON.stringify(l)}`);
+}
+
+// Stacks of one profile of a speedscope file, sampled or evented.
+function speedscopeStacks(file, profile) {
+	const s = new Stacks(), frames = file.shared.frames;
+	if (profile.type === 'sampled') {
+		profile.samples.forEach((stack, i) => s.add(stack.map(f => frames[f].name), profile.weights[i]));
+		return s;
+	}
+	const open = [];
+	let at = profile.startValue;
+	for (const e of profile.events) {
+		if (e.at > at)
+			s.add(open.map(f => frames[f].name), e.at - at);
+		at = e.at;
+		if (e.type === 'O')
+			open.push(e.frame);
+		else if (open.pop() !== e.frame)
+			throw new Error('events are not balanced');
+	}
+	return s;
+}
+
+// Chromium by its debugging pipe: messages end in a NUL, the browser reads descriptor 3 and writes 4.
+class Browser {
+	constructor() {
+		this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'xenflame-chromium-'));
+		this.child = child.spawn(process.env.CHROMIUM, ['--headless=new', '--no-sandbox', '--disable-gpu',
+			'--no-first-run', '--disable-dev-shm-usage', '--disable-background-networking',
+			`--user-data-dir=${this.dir}`, '--remote-debugging-pipe', 'about:blank'],
+			{ stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+		this.id = 0;
+		this.waiting = new Map();
+		this.onEvent = () => {};
+		this.exited = new Promise(resolve => this.child.on('exit', resolve));
+		let rest = '';
+		this.child.stdio[4].setEncoding('utf8');
+		this.child.stdio[4].on('data', data => {
+			const parts = (rest + data).split('\0');
+			rest = parts.pop();
+			for (const text of parts) {
+				const m = JSON.parse(text);
+				if (!m.id) {
+					this.onEvent(m);
+					continue;
+				}
+				const w = this.waiting.get(m.id);
+				this.waiting.delete(m.id);
+				if (m.error)
+					w.reject(new Error(m.error.message));
+				else
+					w.resolve(m.result);
+			}
+		});
+	}
+	send(method, params = {}, sessionId = undefined) {
+		const id = ++this.id;
+		return new Promise((resolve, reject) => {
+			this.waiting.set(id, { resolve, reject });
+			this.child.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + '\0');
+		});
+	}
+	async close() {
+		this.send('Browser.close').catch(() => {});
+		await Promise.race([this.exited, new Promise(r => setTimeout(r, 5000))]);
+		this.child.kill('SIGKILL');
+		fs.rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+	}
+}
+
+// Serves the released speedscope and `files` (name -> bytes) on the loopback.
+function serve(files) {
+	const release = path.join(packageDir('speedscope'), 'dist/release');
+	const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm' };
+	const server = http.createServer((req, res) => {
+		const name = decodeURIComponent(new URL(req.url, 'http://localhost').pathname.slice(1)) || 'index.html';
+		const file = path.join(release, path.basename(name));
+		const body = name.startsWith('profile/') ? files.get(name.slice(8)) :
+			fs.existsSync(file) ? fs.readFileSync(file) : undefined;
+		if (!body) {
+			res.writeHead(404).end();
+			return;
+		}
+		res.writeHead(200, { 'Content-Type': types[path.extname(name)] || 'application/octet-stream' });
+		res.end(body);
+	});
+	return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+// Each file is loaded by speedscope's importer and saved again; gives the saved objects, or the importer's complaint.
+async function throughSpeedscope(files) {
+	const server = await serve(files);
+	const browser = new Browser();
+	const results = new Map();
+	try {
+		for (const name of files.keys())
+			results.set(name, await oneThroughSpeedscope(browser, server.address().port, name));
+	} finally {
+		await browser.close();
+		server.close();
+	}
+	return results;
+}
+
+async function oneThroughSpeedscope(browser, port, name, timeout = 60000) {
+	const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank' });
+	const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: true });
+	const messages = [];
+	browser.onEvent = m => {
+		if (m.method === 'Runtime.consoleAPICalled') {
+			const text = m.params.args.map(a => a.value || a.description).join(' ');
+			if (m.params.type === 'error' || /Failed|Error/.test(text))
+				messages.push(text);
+		}
+		if (m.method === 'Runtime.exceptionThrown')
+			messages.push(m.params.exceptionDetails.exception.description);
+	};
+	const evaluate = async expression => {
+		const r = await browser.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true }, sessionId);
+		if (r.exceptionDetails)
+			throw new Error(JSON.stringify(r.exceptionDetails));
+		return r.result.value;
+	};
+	await browser.send('Runtime.enable', {}, sessionId);
+	await browser.send('Page.enable', {}, sessionId);
+	// The saved file is taken where the page hands it to the browser. alert() would stop everything.
+	await browser.send('Page.addScriptToEvaluateOnNewDocument', { source:
+		'window.saved = []; window.alert = t => { console.error(t); };' +
+		'URL.createObjectURL = blob => { window.saved.push(blob); return "data:,"; };' }, sessionId);
+	const url = `http://127.0.0.1:${port}/profile/${encodeURIComponent(name)}`;
+	await browser.send('Page.navigate', { url:
+		`http://127.0.0.1:${port}/index.html#profileURL=${encodeURIComponent(url)}` }, sessionId);
+	const deadline = Date.now() + timeout;
+	let text = null;
+	while (Date.now() < deadline && text === null && !messages.length) {
+		await new Promise(r => setTimeout(r, 100));
+		await evaluate('window.dispatchEvent(new KeyboardEvent("keydown",' +
+			'{key: "s", code: "KeyS", keyCode: 83, ctrlKey: true, metaKey: false, bubbles: true})), 0');
+		text = await evaluate('window.saved && window.saved.length ? window.saved[0].text() : null');
+	}
+	await browser.send('Target.closeTarget', { targetId });
+	if (text === null)
+		return { error: messages.join('; ') || 'nothing was loaded in time' };
+	return { file: JSON.parse(text), messages };
+}
+
+module.exports = { ok, equal, skip, done, need, packageDir, fixture, expected, Stacks, stacksOf, equalStacks,
+	needSpeedscope, speedscopeStacks, throughSpeedscope };
