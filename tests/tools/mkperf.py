@@ -36,8 +36,9 @@ Expectations and settings (KEY: TEXT)
 Statements on the whole file
   format file|pipe|v1|dir    container (default file); v1 is the magic of 2009, dir has streams
   endian little|big          byte order (default little)
-  header KEY=N...            size, attr_size (stride of the attribute table, with the 16 bytes of
-                             its section of ids), attr_gap (unused bytes before the table)
+  header KEY=N...            size (72: without the bits of features), attr_size (stride of the
+                             attribute table, with the 16 bytes of its section of ids), attr_gap
+                             (unused bytes before the table)
   bitmap words=32            feature bits as 32-bit words, as a 32-bit big-endian host wrote them
   auto off                   pipe: do not write attributes and features first by itself
   event NAME KEY=V...        an attribute. type= and config= numbers, or words as in the kernel
@@ -1028,7 +1029,7 @@ class Writer:
     def file(self, features, records):
         size = self.header.get('size', 104)
         stride = self.header.get('attr_size', max([e.bytes for e in self.events] or [128]) + 16)
-        ids_at = max(size, 104)
+        ids_at = size
         ids = b''.join(self.u64s(e.ids) for e in self.events)
         attrs_at = ids_at + len(ids) + self.header.get('attr_gap', 0)
         attrs = b''
@@ -1046,7 +1047,7 @@ class Writer:
         head = self.magic() + self.u64s([size, stride, attrs_at, len(attrs), data_at,
                                          len(records), 0, 0])
         head += b''.join(self.pack('I' if self.bitmap32 else 'Q', w) for w in words)
-        out = head.ljust(ids_at, b'\0') + ids
+        out = head[:size].ljust(size, b'\0') + ids
         out = out.ljust(attrs_at, b'\0') + attrs + records
         at = len(out) + 16 * len(features)
         for _, data in features:

@@ -165,7 +165,7 @@ def perf_folded(case, path, folder):
             if event is None or head[1] == event:
                 out[';'.join([head[0]] + stack[::-1])] += 1
             head = None
-        m = re.match(r'\s*(\S.*?)\s+(\d+)\s+(\S+?):\s*$', line)
+        m = re.match(r'\s*(\S.*?)\s+(-?\d+)\s+(\S+?):\s*$', line)
         if m:
             head = (m.group(1), m.group(3))
             stack = []
