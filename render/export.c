@@ -69,6 +69,21 @@ void export_frames_release(struct export_frames *f)
 	free(f->number);
 }
 
+bool export_has_samples(const struct view *v)
+{
+	const struct profile *p = v->profile;
+	u64 sum = 0;
+	size_t i;
+
+	if (!v->place.n)
+		return false;
+	for (i = 0; i < p->samples.n; i++)
+		if (view_place(v, p->samples.v[i].event, p->samples.v[i].node) != UINT32_MAX &&
+		    __builtin_add_overflow(sum, p->samples.v[i].weight, &sum))
+			return false;
+	return sum == v->nodes.v[0].total;
+}
+
 const char *export_title(const struct render_opts *opts)
 {
 	return opts->title ? opts->title : "xenflame";

@@ -30,6 +30,9 @@ struct export_frames {
 void export_frames_init(struct export_frames *f, const struct view *v);
 void export_frames_release(struct export_frames *f);
 
+/* Whether the kept samples are all that the view shows, so that a writer can write them one by one. */
+bool export_has_samples(const struct view *v);
+
 /* The title that the user gave, or "xenflame". */
 const char *export_title(const struct render_opts *opts);
 /* Appends a JSON string. */

@@ -9,6 +9,7 @@
 #include "render/render.h"
 
 extern const struct render_writer writer_folded;
+extern const struct render_writer writer_perf_script;
 extern const struct render_writer writer_speedscope;
 
 #endif

@@ -4,6 +4,7 @@
 
 static const struct render_writer *const table[] = {
 	&writer_folded,
+	&writer_perf_script,
 	&writer_speedscope,
 	NULL
 };

@@ -44,11 +44,80 @@ static void test_folded(void)
 	       "helper:main.h:8;do_syscall_64;do_mmu_update:mm.c:15_[h] 18446744073709551000\n");
 }
 
+static void test_perf_script(void)
+{
+	fixture_release(&f);
+	fixture_init(&f);
+	f.p.keep_samples = true;
+	fixture_add(&f, "cycles", "G my app 1|U main|I helper|K do_syscall_64|H do_mmu_update", 7);
+	fixture_add(&f, "cycles", "G my app 1|U a+0x12|I only", 5);
+	fixture_add(&f, "cycles", "G my app 1", 1);
+	fixture_add(&f, "faults", "U no comm\n|G group", 4);
+	STR_EQ(fixture_write(&f, "perf-script", &(struct view_opts){ .event = -1 }, NULL),
+	       "# " PACKAGE_STRING ": names are resolved, addresses are made up (one a function)\n"
+	       "my app 1     0     0.000000000:          1 cycles: \n"
+	       "\n"
+	       "my app 1     0     0.000001000:          5 cycles: \n"
+	       "\t          400030 only (inlined)\n"
+	       "\t          400020 a+0x12+0x0 (prog \"x\")\n"
+	       "\n"
+	       "my app 1     0     0.000006000:          7 cycles: \n"
+	       "\tffff82d040200070 do_mmu_update_[h] (xen-syms)\n"
+	       "\tffffffff81000060 do_syscall_64 ([kernel.kallsyms])\n"
+	       "\t          400050 helper (inlined)\n"
+	       "\t          400040 main (prog \"x\")\n"
+	       "\n"
+	       "[all]     0     0.000013000:          4 faults: \n"
+	       "\t          4000a0 group ([unknown])\n"
+	       "\t          400090 no comm? (prog \"x\")\n"
+	       "\n");
+	/* An inlined frame whose function was cut off is told with its module; lines as -F +srcline has them. */
+	f.p.by_line = true;
+	STR_EQ(strchr(fixture_write(&f, "perf-script", &(struct view_opts){ .focus = "^(helper|only)" }, NULL), '\n'),
+	       "\n[all]     0     0.000000000:          7 cycles: \n"
+	       "\tffff82d040200020 do_mmu_update_[h] (xen-syms)\n"
+	       "  arch/x86/mm.c:15\n"
+	       "\tffffffff81000010 do_syscall_64 ([kernel.kallsyms])\n"
+	       "\t          400000 helper (prog \"x\")\n"
+	       "  src/main.h:8\n"
+	       "\n"
+	       "[all]     0     0.000007000:          5 cycles: \n"
+	       "\t          400030 only (prog \"x\")\n"
+	       "  src/main.h:6\n"
+	       "\n");
+}
+
+static void add_sample(const char *event, const char *stack, u64 time, u32 cpu, u32 pid, u32 tid, u64 weight)
+{
+	profile_add_sample(&f.p, &(struct profile_sample){ .time = time, .weight = weight, .cpu = cpu, .pid = pid, .tid = tid,
+		.node = fixture_stack(&f, stack), .event = profile_event(&f.p, strtab_adds(&f.strings, event)) });
+}
+
+/* Samples that were kept are written in their order, filters honoured. */
+static void test_perf_script_samples(void)
+{
+	fixture_release(&f);
+	fixture_init(&f);
+	f.p.keep_samples = true;
+	add_sample("cycles", "G b|U main", 1002003004, 3, 7, 8, 250000);
+	add_sample("cycles", "G a|U main|U idle", 1002003005, 3, 7, 7, 250000);
+	add_sample("cycles", "G a|U main", UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 18446744073709051615U);
+	STR_EQ(strchr(fixture_write(&f, "perf-script", &(struct view_opts){ .hide = "idle" }, NULL), '\n'),
+	       "\nb     7/8     [003]     1.002003004:     250000 cycles: \n"
+	       "\t          400010 main (prog \"x\")\n"
+	       "\n"
+	       "a     0 18446744073709051615 cycles: \n"
+	       "\t          400010 main (prog \"x\")\n"
+	       "\n");
+}
+
 int main(void)
 {
 	fixture_init(&f);
 	test_table();
 	test_folded();
+	test_perf_script();
+	test_perf_script_samples();
 	fixture_release(&f);
 	return tap_done();
 }

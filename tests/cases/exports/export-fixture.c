@@ -2,9 +2,9 @@
 /*
  * A made profile, written by one of our writers, for the importers of other tools:
  *
- *	export-fixture FORMAT [plain|hostile|big] [EVENT]
+ *	export-fixture FORMAT [plain|hostile|big|stacks] [EVENT]
  *
- * EVENT is a number, default -1: all.  FORMAT "expect" prints what was put in,
+ * "stacks" is "plain" without its samples kept one by one.  EVENT is a number, default -1: all.  FORMAT "expect" prints what was put in,
  * without any writer: a line a stack with event, weight, samples and the frames, root first, in hexadecimal.
  */
 #include "render/render.h"
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 
 	strtab_init(&strings);
 	profile_init(&p, &strings);
-	p.keep_samples = true;
+	p.keep_samples = strcmp(what, "stacks") != 0;
 	p.unit = "cycles";
 	profile_event(&p, strtab_adds(&strings, "cycles"));
 	profile_event(&p, strtab_adds(&strings, "faults"));

@@ -112,18 +112,18 @@ function equalStacks(got, want, what) {
 		console.log(`# too much ${JSON.stringify(l)}`);
 }
 
-// Stacks of one profile of a speedscope file, sampled or evented.
-function speedscopeStacks(file, profile) {
+// Stacks of one profile of a speedscope file, sampled or evented; `number` turns a weight into a whole number.
+function speedscopeStacks(file, profile, number = w => w) {
 	const s = new Stacks(), frames = file.shared.frames;
 	if (profile.type === 'sampled') {
-		profile.samples.forEach((stack, i) => s.add(stack.map(f => frames[f].name), profile.weights[i]));
+		profile.samples.forEach((stack, i) => s.add(stack.map(f => frames[f].name), number(profile.weights[i])));
 		return s;
 	}
 	const open = [];
 	let at = profile.startValue;
 	for (const e of profile.events) {
 		if (e.at > at)
-			s.add(open.map(f => frames[f].name), e.at - at);
+			s.add(open.map(f => frames[f].name), number(e.at - at));
 		at = e.at;
 		if (e.type === 'O')
 			open.push(e.frame);
