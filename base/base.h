@@ -38,6 +38,8 @@ typedef int64_t s64;
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xreallocarray(void *p, size_t n, size_t size);
+/* libiberty takes its memory from functions of these names: with all of them here it takes it from us. */
+void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 /* printf into a fresh string, to be freed by the caller. */

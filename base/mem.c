@@ -38,6 +38,11 @@ void *xreallocarray(void *p, size_t n, size_t size)
 	return p;
 }
 
+void *xrealloc(void *p, size_t size)
+{
+	return xreallocarray(p, size, 1);
+}
+
 char *xstrndup(const char *s, size_t n)
 {
 	char *p = xmalloc(n + 1);

@@ -13,7 +13,7 @@ AC_DEFUN([XF_OPTIONAL], [
 ])
 
 AC_DEFUN([XF_LIBRARIES], [
-	PKG_CHECK_MODULES([DW], [libdw >= 0.160 libelf])
+	PKG_CHECK_MODULES([DW], [libdw >= 0.171 libelf])
 	PKG_CHECK_MODULES([ZLIB], [zlib])
 	PKG_CHECK_MODULES([JANSSON], [jansson >= 2.10])
 	XF_OPTIONAL([cairo], [cairo], [PNG and PDF])
