@@ -437,15 +437,27 @@ out:
 	return ret;
 }
 
-void input_drop(struct input *in, u64 upto)
+void input_drop_range(struct input *in, u64 from, u64 upto)
 {
 	u64 page = (u64)sysconf(_SC_PAGESIZE);
 
 	if (!in->map)
 		return;
 	upto = MIN(upto, in->size) / page * page;
-	if (upto)
-		madvise((void *)(uintptr_t)in->map, (size_t)upto, MADV_DONTNEED);
+	from = (from + page - 1) / page * page;
+	if (from < upto)
+		madvise((void *)(uintptr_t)(in->map + from), (size_t)(upto - from), MADV_DONTNEED);
+}
+
+void input_drop(struct input *in, u64 upto)
+{
+	u64 page = (u64)sysconf(_SC_PAGESIZE);
+
+	upto = MIN(upto, in->size) / page * page;
+	if (upto <= in->dropped)
+		return;
+	input_drop_range(in, in->dropped, upto);
+	in->dropped = upto;
 }
 
 void input_close(struct input *in)

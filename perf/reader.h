@@ -15,6 +15,7 @@ struct input {
 	const char *path;	/* as given, for messages: "-" is told as "standard input" */
 	const u8 *map;		/* the whole of a regular, uncompressed file; NULL: a stream */
 	u64 size;		/* of map; for a stream 0 */
+	u64 dropped;		/* of map: what input_drop() has given back */
 	u8 *head;		/* first bytes of a stream, peeked for sniffing; input_read() gives them again */
 	size_t head_n;
 	u64 consumed;		/* compressed or plain bytes taken from the file so far, for progress */
@@ -41,6 +42,8 @@ int input_map(struct input *in, struct error *damage, struct error *err) MUST_CH
  * the size of the file.
  */
 void input_drop(struct input *in, u64 upto);
+/* The same for a part; it can still be read, at the price of fetching it again. */
+void input_drop_range(struct input *in, u64 from, u64 upto);
 /* "standard input" or the path. */
 const char *input_name(const struct input *in);
 
