@@ -84,6 +84,17 @@ bool export_has_samples(const struct view *v)
 	return sum == v->nodes.v[0].total;
 }
 
+bool export_is_inlined(const struct view *v, u32 node)
+{
+	const struct frame *f = &v->profile->frames.v[v->nodes.v[node].frame], *outer;
+	u32 parent = v->nodes.v[node].parent;
+
+	if (!(f->flags & FRAME_INLINED) || !parent)
+		return false;
+	outer = &v->profile->frames.v[v->nodes.v[parent].frame];
+	return outer->module == f->module && outer->space == f->space && !(outer->flags & FRAME_GROUP);
+}
+
 const char *export_title(const struct render_opts *opts)
 {
 	return opts->title ? opts->title : "xenflame";

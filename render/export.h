@@ -33,6 +33,12 @@ void export_frames_release(struct export_frames *f);
 /* Whether the kept samples are all that the view shows, so that a writer can write them one by one. */
 bool export_has_samples(const struct view *v);
 
+/*
+ * Whether the function that a node's frame is inlined into stands right below it, so that a format can tell both
+ * as one place of the code.
+ */
+bool export_is_inlined(const struct view *v, u32 node);
+
 /* The title that the user gave, or "xenflame". */
 const char *export_title(const struct render_opts *opts);
 /* Appends a JSON string. */

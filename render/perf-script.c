@@ -121,17 +121,6 @@ struct writer {
 	struct lines lines;
 };
 
-/* An inlined frame is told by its mark alone when the function that it is part of stands below it. */
-static bool marked_inlined(const struct view *v, const struct view_node *n, u32 outermost)
-{
-	const struct frame *f = &v->profile->frames.v[n->frame], *outer;
-
-	if (!(f->flags & FRAME_INLINED) || n->parent == 0 || n->depth <= outermost)
-		return false;
-	outer = &v->profile->frames.v[v->nodes.v[n->parent].frame];
-	return outer->module == f->module && outer->space == f->space && !(outer->flags & FRAME_GROUP);
-}
-
 static void write_sample(struct writer *w, u32 node, str_id event, u32 depth, const struct profile_sample *s, u64 weight)
 {
 	const struct view *v = w->v;
@@ -168,7 +157,7 @@ static void write_sample(struct writer *w, u32 node, str_id event, u32 depth, co
 		const struct view_node *n = &v->nodes.v[i];
 		const struct line *l = &w->lines.v[w->frames->number[n->frame]];
 
-		if (marked_inlined(v, n, depth + 1))
+		if (export_is_inlined(v, i))
 			buf_put(b, w->lines.text.p + l->inl_start, l->inl_end - l->inl_start);
 		else
 			buf_put(b, w->lines.text.p + l->start, l->end - l->start);

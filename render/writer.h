@@ -10,6 +10,7 @@
 
 extern const struct render_writer writer_folded;
 extern const struct render_writer writer_perf_script;
+extern const struct render_writer writer_pprof;
 extern const struct render_writer writer_speedscope;
 
 #endif

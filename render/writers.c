@@ -6,6 +6,7 @@ static const struct render_writer *const table[] = {
 	&writer_folded,
 	&writer_perf_script,
 	&writer_speedscope,
+	&writer_pprof,
 	NULL
 };
 
