@@ -5,6 +5,7 @@
 /* In the order in which they are told. A new format is one more line. */
 static const struct perf_format *const formats[] = {
 	&format_perf_data,
+	&format_perf_script,
 };
 
 const char *const *perf_format_names(void)

@@ -106,8 +106,8 @@ struct perf_item {
 
 /* A frame as text has it; strings are ids of the reader's string table (the one given to perf_open()). */
 struct perf_text_frame {
-	str_id symbol;		/* without "+0x…"; 0: the text gives only an address */
-	str_id module;		/* as printed, without parentheses ("/usr/lib/libc.so.6", "[kernel.kallsyms]"); 0: none */
+	str_id symbol;		/* without "+0x…"; 0: the text gives only an address, or "[unknown]" (TEXT_UNKNOWN) */
+	str_id module;		/* as printed, without parentheses ("/usr/lib/libc.so.6", "[kernel.kallsyms]"); 0: none or "[unknown]" */
 	str_id file;		/* from srcline, or 0 */
 	u32 line;
 	u64 addr;
@@ -164,6 +164,7 @@ struct perf_opts {
 	bool keep_cpu;
 	bool no_stacks;		/* REGS/STACK are not wanted */
 	u32 threads;		/* for text; 0: as many as there are processors */
+	u32 piece;		/* text is read in pieces of this many bytes; 0: 1 MiB. Small ones are for tests */
 };
 
 struct perf_reader;

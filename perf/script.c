@@ -1,0 +1,1219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Text as `perf script` prints it.
+ *
+ *	[VM:n ][VCPU:n ][comm ][pid/]tid [[cpu] ][misc ][date ][time: ][period ][event: ][payload] [frame]
+ *		TAB address symbol[+0xoffset] (module | inlined)
+ *		  source file:line [(inlined)]
+ *	empty line
+ *
+ * Each field can be absent (`-F`), the comm can hold any byte, and without
+ * call chains the frame stands at the end of the first line and no empty line
+ * follows.  So a first line is read from its anchors: the time with what stands
+ * before it, else the event's colon.  Facts: tools/perf/builtin-script.c and
+ * util/evsel_fprintf.c of Linux, and the output of perf 3.2 to 6.12.
+ *
+ * Speed: a line of a stack is looked up as bytes.  The line that followed the
+ * same line last time is tried first, which needs neither its end nor its hash.
+ */
+#include <stdlib.h>
+
+#include "perf/text.h"
+
+/* What a line of a stack says, by its bytes. */
+struct entry {
+	struct entry *next;	/* that followed last time, or NULL */
+	u64 addr;
+	u32 id;
+	u32 len;
+	u8 space, flags;	/* flags: enum perf_text_flag */
+	bool addr_only;		/* its space was told by the address alone */
+	bool whole;		/* ends in a newline: may be compared without looking for the line's end */
+	u8 lines;
+	char raw[];		/* with its newline; at least KEY_END bytes are allocated */
+};
+
+/*
+ * Where the last digits of the address stand, for a first comparison and for the cache: "\t%16x".  A
+ * line that looks otherwise is only found more slowly.
+ */
+#define KEY_START	9
+#define KEY_END		17
+#define CACHE_BITS	16
+
+struct script_worker {
+	VEC(struct entry *) entries;
+	struct index index;	/* by all bytes */
+	struct entry *leaf;	/* entry that was first in the last stack */
+	struct entry *cache[1 << CACHE_BITS];
+};
+
+struct script {
+	struct text_pipe *pipe;
+	bool no_hv_range;	/* of another architecture than x86: addresses do not tell the hypervisor */
+};
+
+/* ---- small things ---- */
+
+static inline int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* An address of 1-16 hexadecimal digits with a blank or the end behind it. NULL, or what is behind it. */
+static const char *scan_addr(const char *p, const char *end, u64 *addr)
+{
+	const char *start = p;
+	u64 v = 0;
+	int d;
+
+	while (p < end && (d = hex_digit(*p)) >= 0) {
+		v = v << 4 | (u64)d;
+		p++;
+	}
+	if (p == start || p - start > 16 || (p < end && *p != ' ' && *p != '\r'))
+		return NULL;
+	*addr = v;
+	return p;
+}
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+	while (p < end && is_blank(*p))
+		p++;
+	return p;
+}
+
+static bool all_digits(struct span s)
+{
+	size_t i;
+
+	for (i = 0; i < s.n; i++)
+		if (!is_digit(s.p[i]))
+			return false;
+	return s.n > 0;
+}
+
+static bool span_u64(struct span s, u64 *v)
+{
+	const char *p = s.p;
+
+	return !parse_dec(&p, s.p + s.n, v) && p == s.p + s.n;
+}
+
+/* The last word of [p, *end), which then ends before it and its blanks. */
+static struct span last_word(const char *p, const char **end)
+{
+	const char *e = *end, *s;
+
+	while (e > p && is_blank(e[-1]))
+		e--;
+	s = e;
+	while (s > p && !is_blank(s[-1]))
+		s--;
+	*end = s;
+	return (struct span){ s, (size_t)(e - s) };
+}
+
+/* ---- a frame ---- */
+
+/* "(…)" at the end, balanced; else from the last " (" when the name of the module holds a lone parenthesis. */
+static bool take_module(struct span *s, struct span *module)
+{
+	size_t i = s->n;
+	int depth = 0;
+
+	if (!s->n || s->p[s->n - 1] != ')')
+		return false;
+	while (i) {
+		i--;
+		if (s->p[i] == ')')
+			depth++;
+		else if (s->p[i] == '(' && !--depth)
+			break;
+	}
+	if (depth || (i && !is_blank(s->p[i - 1]))) {
+		/* "f(int)" without a module is balanced but not set off. */
+		if (!depth)
+			return false;
+		for (i = s->n - 1; i; i--)
+			if (s->p[i] == '(' && is_blank(s->p[i - 1]))
+				break;
+		if (!i)
+			return false;
+	}
+	*module = (struct span){ s->p + i + 1, s->n - i - 2 };
+	s->n = i;
+	*s = span_trim(*s);
+	return true;
+}
+
+/* "+0x…" at the very end. */
+static void drop_offset(struct span *s)
+{
+	size_t i = s->n;
+
+	while (i && hex_digit(s->p[i - 1]) >= 0)
+		i--;
+	if (i < s->n && i > 3 && s->p[i - 1] == 'x' && s->p[i - 2] == '0' && s->p[i - 3] == '+')
+		s->n = i - 3;
+}
+
+/* "file:line", with "(inlined)" behind it; "??:0" and "module[address]" say nothing. */
+static void take_srcline(struct span s, struct text_def *d)
+{
+	u64 line;
+	size_t i;
+
+	s = span_trim(s);
+	if (span_ends(s, " (inlined)")) {
+		d->flags |= TEXT_INLINED;
+		s.n -= strlen(" (inlined)");
+	}
+	if (span_ends(s, " (discriminator)"))
+		s.n -= strlen(" (discriminator)");
+	for (i = s.n; i && is_digit(s.p[i - 1]); i--)
+		;
+	if (i < 2 || i == s.n || s.p[i - 1] != ':' || span_starts(s, "??"))
+		return;
+	if (!span_u64((struct span){ s.p + i, s.n - i }, &line) || line > UINT32_MAX || !line)
+		return;
+	d->file = (struct span){ s.p, i - 1 };
+	d->line = (u32)line;
+}
+
+/* "symbol (module) file:line" on one line, as scripts around perf print it. */
+static void take_tail_srcline(struct span *s, struct text_def *d)
+{
+	const char *e = s->p + s->n;
+	struct span word;
+
+	if (!s->n || !is_digit(e[-1]))
+		return;
+	word = last_word(s->p, &e);
+	while (e > s->p && is_blank(e[-1]))
+		e--;
+	if (e == s->p || e[-1] != ')' || !memchr(word.p, '/', word.n))
+		return;
+	take_srcline(word, d);
+	if (d->line)
+		s->n = (size_t)(e - s->p);
+}
+
+static u8 address_space(const struct script *sc, u64 addr)
+{
+	if (space_is_hv_reserved(addr) && !sc->no_hv_range)
+		return SPACE_HV;
+	/* The upper half, without what can only be a small negative number. */
+	if (addr >> 55 == 0x1ff && addr < (u64)-4096)
+		return SPACE_KERNEL;
+	return SPACE_USER;
+}
+
+/* Reads "address symbol (module)"; *addr_only: the space comes from the address alone. */
+static bool read_frame(const struct script *sc, struct span line, struct text_def *d, bool *addr_only)
+{
+	const char *end = line.p + line.n, *p;
+	struct span s;
+	u8 space = SPACE_NONE;
+
+	memset(d, 0, sizeof(*d));
+	p = scan_addr(skip_blanks(line.p, end), end, &d->addr);
+	if (!p)
+		return false;
+	d->flags = TEXT_HAS_ADDR;
+	s = span_trim((struct span){ p, (size_t)(end - p) });
+	take_tail_srcline(&s, d);
+	if (take_module(&s, &d->module)) {
+		if (span_is(d->module, "inlined")) {
+			d->flags |= TEXT_INLINED;
+			d->module.n = 0;
+		} else {
+			drop_offset(&d->module);
+			d->module = span_trim(d->module);
+		}
+	}
+	drop_offset(&s);
+	d->symbol = s;
+	text_strip_annotation(&d->symbol, &space, &d->flags);
+	if (span_is(d->symbol, "[unknown]")) {
+		d->symbol.n = 0;
+		d->flags |= TEXT_UNKNOWN;
+	}
+	if (span_is(d->module, "[unknown]"))
+		d->module.n = 0;
+	*addr_only = false;
+	if (space == SPACE_NONE)
+		space = text_module_space(d->module);
+	if (space == SPACE_NONE || (space == SPACE_KERNEL && space_is_hv_text(d->addr) && !sc->no_hv_range)) {
+		*addr_only = space == SPACE_NONE;
+		space = address_space(sc, d->addr);
+	}
+	d->space = space;
+	return true;
+}
+
+/* ---- lines of a stack ---- */
+
+static bool entry_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct entry *e = ((const struct script_worker *)ctx)->entries.v[id];
+	const struct span *k = key;
+
+	return e->len == k->n && !memcmp(e->raw, k->p, k->n);
+}
+
+static inline u64 load_key(const char *p)
+{
+	u64 v;
+
+	memcpy(&v, p + KEY_START, sizeof(v));
+	return v;
+}
+
+/* Whether the line at p is that of `e`; nobody has looked for its end yet. */
+static inline bool entry_is(const struct entry *e, const char *p, const char *end)
+{
+	return (size_t)(end - p) > e->len && e->len >= KEY_END && load_key(p) == load_key(e->raw) &&
+	       !memcmp(p, e->raw, e->len) && p[e->len] != ' ';
+}
+
+static inline struct entry **cache_slot(struct script_worker *sw, u64 key)
+{
+	return &sw->cache[(key * 0x9e3779b97f4a7c15ULL) >> (64 - CACHE_BITS)];
+}
+
+/* A second line that belongs to the frame before it: two blanks and a source line. */
+static bool is_srcline(const char *p, const char *end)
+{
+	const char *q;
+	u64 addr;
+
+	if (end - p < 4 || p[0] != ' ' || p[1] != ' ' || is_blank(p[2]) || p[2] == '\n' || p[2] == '\r')
+		return false;
+	/* A frame with blanks for its tab has an address there, of 14 digits. */
+	q = scan_addr(p + 2, end, &addr);
+	return !q || q - p < 8;
+}
+
+static const char *line_end(const char *p, const char *end)
+{
+	const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+	return nl ? nl : end;
+}
+
+static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, struct span key, u64 hash,
+			       struct span line, struct span src)
+{
+	struct script_worker *sw = w->priv;
+	struct entry *e = arena_alloc(&w->arena, sizeof(*e) + MAX(key.n, (size_t)KEY_END));
+	struct text_def d;
+
+	memset(e, 0, sizeof(*e));
+	memcpy(e->raw, key.p, key.n);
+	/* The strings are to live as long as the worker. */
+	line.p = e->raw + (line.p - key.p);
+	if (!read_frame(w->ctx, line, &d, &e->addr_only))
+		return NULL;
+	if (src.n) {
+		src.p = e->raw + (src.p - key.p);
+		take_srcline(src, &d);
+	}
+	e->id = w->n_defs++;
+	e->len = (u32)key.n;
+	e->whole = key.p[key.n - 1] == '\n';
+	e->lines = src.p ? 2 : 1;
+	e->addr = d.addr;
+	e->space = d.space;
+	e->flags = d.flags;
+	vec_push(&sw->entries, e);
+	vec_push(&piece->defs, d);
+	index_add(&sw->index, hash, e->id);
+	return e;
+}
+
+/*
+ * The frame in the line(s) at *p, which then stands behind them; NULL: none is there.  Lines
+ * over 4 GiB cannot be: pieces are smaller.
+ */
+static struct entry *entry_at(struct text_worker *w, struct text_piece *piece, const char **p, const char *end)
+{
+	struct script_worker *sw = w->priv;
+	const char *nl = line_end(*p, end), *stop = nl;
+	struct span line = { *p, (size_t)(nl - *p) }, src = { NULL, 0 }, key;
+	struct entry *e;
+	u64 hash, addr;
+	u32 id;
+
+	if (stop < end)
+		stop++;
+	if (is_srcline(stop, end)) {
+		nl = line_end(stop, end);
+		src = (struct span){ stop, (size_t)(nl - stop) };
+		stop = nl < end ? nl + 1 : nl;
+	}
+	key = (struct span){ *p, (size_t)(stop - *p) };
+	hash = hash_bytes(key.p, key.n, 0);
+	id = index_find(&sw->index, hash, entry_eq, sw, &key);
+	if (id != INDEX_NONE) {
+		e = sw->entries.v[id];
+	} else {
+		/* Cheap refusal before anything is copied. */
+		if (!scan_addr(skip_blanks(line.p, line.p + line.n), line.p + line.n, &addr))
+			return NULL;
+		e = entry_new(w, piece, key, hash, line, src);
+		if (!e)
+			return NULL;
+	}
+	if (e->whole && e->len >= KEY_END)
+		*cache_slot(sw, load_key(e->raw)) = e;
+	piece->lines += e->lines;
+	*p = stop;
+	return e;
+}
+
+/* Adds frames to the sample as long as the lines are such. */
+struct walk {
+	struct entry *prev;
+	u8 space;		/* of it */
+	bool first, inlined, exact, user;
+};
+
+static void walk_init(struct walk *k)
+{
+	*k = (struct walk){ .first = true };
+}
+
+/*
+ * Which frames show an interrupted instruction: the first one, the first user
+ * one behind kernel ones, and the first one outside Xen behind Xen's.  Inlined
+ * frames share the address of the one that they are in.
+ */
+static inline void walk_add(struct walk *k, struct text_piece *piece, struct entry *e)
+{
+	u32 variant = 0;
+	u8 space = e->space;
+
+	if (k->user && e->addr_only && space == SPACE_KERNEL) {
+		variant = TEXT_V_USER;
+		space = SPACE_USER;
+	}
+	if (!k->inlined)
+		k->exact = k->first || (space != k->space && (k->space == SPACE_HV || space == SPACE_USER ||
+							      space == SPACE_GUEST_USER));
+	k->inlined = (e->flags & TEXT_INLINED) != 0;
+	k->first = false;
+	k->space = space;
+	k->user |= space == SPACE_USER;
+	k->prev = e;
+	if (k->exact)
+		variant |= TEXT_V_EXACT;
+	vec_push(&piece->chain, e->id * TEXT_VARIANTS + variant);
+}
+
+/* ---- the first line of a sample ---- */
+
+enum head_kind {
+	HEAD_NONE,	/* not understood */
+	HEAD_SAMPLE,
+	HEAD_OTHER,	/* a record that is no sample, a metric: understood and passed over */
+};
+
+struct head {
+	struct span comm, event, frame;		/* n 0: none */
+	u64 time, period, lost;
+	u32 pid, tid, cpu, machine_pid, vcpu;
+};
+
+/* "pid/tid", "tid", "-1"; tid alone leaves pid unknown. */
+static bool scan_tid(struct span s, u32 *pid, u32 *tid)
+{
+	const char *slash = memchr(s.p, '/', s.n);
+	struct span a = s, b = { NULL, 0 };
+	u64 v;
+
+	if (slash) {
+		a.n = (size_t)(slash - s.p);
+		b = (struct span){ slash + 1, s.n - a.n - 1 };
+	}
+	*pid = *tid = PERF_NO_PID;
+	if (span_is(a, "-1")) {
+		if (!slash || span_is(b, "-1"))
+			return true;
+	} else {
+		if (!span_u64(a, &v) || v > INT32_MAX)
+			return false;
+		if (!slash) {
+			*tid = (u32)v;
+			return true;
+		}
+		*pid = (u32)v;
+		if (span_is(b, "-1"))
+			return true;
+	}
+	if (!span_u64(b, &v) || v > INT32_MAX)
+		return false;
+	*tid = (u32)v;
+	return true;
+}
+
+/* Digits as perf's misc column has them: letters for the mode and flags. */
+static bool is_misc(struct span s)
+{
+	size_t i;
+
+	if (!s.n || s.n > 6)
+		return false;
+	for (i = 0; i < s.n; i++)
+		if (!(s.p[i] >= 'A' && s.p[i] <= 'Z') && !(s.p[i] >= 'a' && s.p[i] <= 'z') && s.p[i] != '-')
+			return false;
+	return true;
+}
+
+static bool scan_cpu(struct span s, u32 *cpu)
+{
+	u64 v;
+
+	if (s.n < 3 || s.p[0] != '[' || s.p[s.n - 1] != ']' || !span_u64((struct span){ s.p + 1, s.n - 2 }, &v) ||
+	    v >= PERF_NO_CPU)
+		return false;
+	*cpu = (u32)v;
+	return true;
+}
+
+/* "12:34:56.789012" behind "2026-11-29". */
+static bool is_clock(struct span s)
+{
+	return s.n >= 8 && is_digit(s.p[0]) && s.p[2] == ':' && s.p[5] == ':';
+}
+static bool is_date(struct span s)
+{
+	return s.n == 10 && is_digit(s.p[0]) && s.p[4] == '-' && s.p[7] == '-';
+}
+
+/*
+ * What stands before the time or the event: [VM][VCPU][comm][tid][cpu][misc][date].  False: no tid and nothing
+ * that could be a comm.
+ */
+static bool scan_front(const char *p, const char *end, struct head *h, bool *has_tid)
+{
+	const char *e = end, *before;
+	struct span word, next;
+	u64 v;
+
+	h->pid = h->tid = PERF_NO_PID;
+	h->cpu = PERF_NO_CPU;
+	*has_tid = false;
+	word = last_word(p, &e);
+	if (is_clock(word)) {
+		word = last_word(p, &e);
+		if (is_date(word))
+			word = last_word(p, &e);
+	}
+	before = e;
+	if (is_misc(word)) {
+		u32 pid, tid;
+
+		next = last_word(p, &before);
+		if (scan_cpu(next, &h->cpu) || scan_tid(next, &pid, &tid)) {
+			e = before;
+			word = next;
+		}
+		h->cpu = PERF_NO_CPU;
+	}
+	if (scan_cpu(word, &h->cpu))
+		word = last_word(p, &e);
+	if (word.n && scan_tid(word, &h->pid, &h->tid))
+		*has_tid = true;
+	else
+		e = word.p + word.n;
+	h->comm = span_trim((struct span){ p, (size_t)(e - p) });
+	/* Guests: "VM:  123 VCPU:001 comm". */
+	h->machine_pid = 0;
+	h->vcpu = PERF_NO_CPU;
+	if (span_starts(h->comm, "VM:")) {
+		const char *q = skip_blanks(h->comm.p + 3, h->comm.p + h->comm.n), *ce = h->comm.p + h->comm.n;
+
+		if (!parse_dec(&q, ce, &v) && v <= INT32_MAX && (q == ce || is_blank(*q))) {
+			h->machine_pid = (u32)v;
+			q = skip_blanks(q, ce);
+			h->comm = (struct span){ q, (size_t)(ce - q) };
+		}
+	}
+	if (span_starts(h->comm, "VCPU:")) {
+		const char *q = h->comm.p + 5, *ce = h->comm.p + h->comm.n;
+
+		if (!parse_dec(&q, ce, &v) && v < PERF_NO_CPU && (q == ce || is_blank(*q))) {
+			h->vcpu = (u32)v;
+			q = skip_blanks(q, ce);
+			h->comm = (struct span){ q, (size_t)(ce - q) };
+		}
+	}
+	return *has_tid || h->comm.n > 0;
+}
+
+/* "=>" of a branch event: the frame is the branch's start, or its end when the start is not known. */
+static struct span branch_frame(struct span s)
+{
+	const char *end = s.p + s.n, *arrow, *p = s.p, *q;
+	u64 addr = 0;
+
+	arrow = memmem(s.p, s.n, " => ", 4);
+	if (!arrow)
+		return s;
+	/* Words before the address name the kind of branch. */
+	for (;;) {
+		p = skip_blanks(p, arrow);
+		if (p == arrow)
+			return (struct span){ s.p, 0 };
+		if (scan_addr(p, arrow, &addr))
+			break;
+		q = memchr(p, ' ', (size_t)(arrow - p));
+		if (!q)
+			return (struct span){ s.p, 0 };
+		p = q;
+	}
+	if (addr)
+		return (struct span){ p, (size_t)(arrow - p) };
+	p = skip_blanks(arrow + 4, end);
+	return (struct span){ p, (size_t)(end - p) };
+}
+
+/* A frame at the end of the line: "address[ symbol …]"; payloads of tracepoints are not taken for one. */
+static struct span flat_frame(struct span rest)
+{
+	const char *end = rest.p + rest.n, *p, *q, *r;
+	u64 addr, addr2;
+
+	rest = branch_frame(span_trim(rest));
+	p = rest.p;
+	end = rest.p + rest.n;
+	q = scan_addr(p, end, &addr);
+	if (!q)
+		return (struct span){ p, 0 };
+	/* A data address before the instruction's (`-F +addr`). */
+	q = skip_blanks(q, end);
+	r = q < end ? scan_addr(q, end, &addr2) : NULL;
+	if (r && r - q >= 8 && r < end)
+		rest = (struct span){ q, (size_t)(end - q) };
+	return rest;
+}
+
+/* A colon with a blank or the end behind it. */
+static bool has_event(const char *p, const char *end)
+{
+	for (; (p = memchr(p, ':', (size_t)(end - p))); p++)
+		if (p + 1 == end || is_blank(p[1]))
+			return true;
+	return false;
+}
+
+/*
+ * Behind the time: [period] [event:] [rest].  `strict`: false unless there is an event.
+ */
+static enum head_kind scan_back(const char *p, const char *end, struct head *h, bool strict)
+{
+	const char *e;
+	struct span word;
+	u64 v;
+
+	h->period = 1;
+	h->event.n = h->frame.n = 0;
+	p = skip_blanks(p, end);
+	if (p > h->comm.p && p[-1] == '\t' && span_starts((struct span){ p, (size_t)(end - p) }, "metric:"))
+		return HEAD_OTHER;
+	if (p == end)
+		return strict ? HEAD_NONE : HEAD_SAMPLE;
+	for (e = p; e < end && !is_blank(*e); e++)
+		;
+	word = (struct span){ p, (size_t)(e - p) };
+	if (span_starts(word, "PERF_RECORD_")) {
+		if (span_starts(word, "PERF_RECORD_LOST")) {
+			const char *l = memmem(e, (size_t)(end - e), "lost ", 5);
+
+			if (l)
+				l += 5;
+			if (l && !parse_dec(&l, end, &v))
+				h->lost = v;
+		}
+		return HEAD_OTHER;
+	}
+	if (all_digits(word)) {
+		const char *n = skip_blanks(e, end);
+		const char *ne = n;
+
+		/* A number is the period when an event, an address or nothing follows; else it is an address in digits. */
+		while (ne < end && !is_blank(*ne))
+			ne++;
+		if (n == end || ne[-1] == ':' || (scan_addr(n, end, &v) ? ne - n >= 8 : has_event(n, end))) {
+			if (!span_u64(word, &h->period))
+				return HEAD_NONE;
+			p = n;
+			e = ne;
+			word = (struct span){ p, (size_t)(e - p) };
+			if (n == end)
+				return strict ? HEAD_NONE : HEAD_SAMPLE;
+		}
+	}
+	if (word.n > 1 && word.p[word.n - 1] == ':' && !is_digit(word.p[0])) {
+		h->event = (struct span){ word.p, word.n - 1 };
+		p = e;
+	} else if (strict || !scan_addr(word.p, end, &v)) {
+		/* A name with blanks ends at the first ": ". */
+		const char *c = p;
+
+		while ((c = memchr(c, ':', (size_t)(end - c))) && c + 1 < end && !is_blank(c[1]))
+			c++;
+		if (!c || is_digit(*p))
+			return strict ? HEAD_NONE : HEAD_SAMPLE;
+		h->event = (struct span){ p, (size_t)(c - p) };
+		p = c + 1;
+	}
+	if (span_starts(h->event, "PERF_RECORD_"))
+		return HEAD_OTHER;
+	h->frame = flat_frame((struct span){ p, (size_t)(end - p) });
+	return HEAD_SAMPLE;
+}
+
+/* "seconds.fraction" before the colon; nanoseconds. */
+static bool scan_time(const char *start, const char *colon, const char **first, u64 *ns)
+{
+	const char *p = colon, *dot, *q;
+	u64 sec, frac;
+	ptrdiff_t digits;
+
+	while (p > start && is_digit(p[-1]))
+		p--;
+	digits = colon - p;
+	if (!digits || digits > 9 || p == start || p[-1] != '.')
+		return false;
+	dot = p - 1;
+	for (q = dot; q > start && is_digit(q[-1]); q--)
+		;
+	if (q == dot || (q > start && !is_blank(q[-1])))
+		return false;
+	*first = q;
+	if (parse_dec(&q, dot, &sec) || q != dot || parse_dec(&p, colon, &frac) || p != colon)
+		return false;
+	for (; digits < 9; digits++)
+		frac *= 10;
+	if (sec > UINT64_MAX / 1000000000 - 1)
+		return false;
+	*ns = sec * 1000000000 + frac;
+	return true;
+}
+
+/* "comm tid  address symbol": no colon to hold on to; the address is set to the right in 16 columns. */
+static bool scan_bare_flat(const char *p, const char *end, struct head *h)
+{
+	const char *q = p, *w, *we;
+	bool has_tid;
+	u64 addr;
+
+	while (q < end) {
+		w = skip_blanks(q, end);
+		for (we = w; we < end && !is_blank(*we); we++)
+			;
+		if (w > q && w > p && we > w && scan_addr(w, end, &addr) && we - q >= 17 && we - q <= 18 &&
+		    scan_front(p, q, h, &has_tid)) {
+			h->time = PERF_NO_TIME;
+			h->period = 1;
+			h->event.n = 0;
+			h->frame = (struct span){ w, (size_t)(end - w) };
+			return true;
+		}
+		q = we;
+	}
+	return false;
+}
+
+/* Without a time: the event's colon with a tid, and perhaps a period, before it. */
+static enum head_kind scan_no_time(const char *p, const char *end, struct head *h)
+{
+	const char *c = p;
+
+	while ((c = memchr(c, ':', (size_t)(end - c)))) {
+		const char *e = c, *f;
+		struct span name, word;
+		bool has_tid, has_period = false;
+
+		if (c + 1 < end && !is_blank(c[1])) {
+			c++;
+			continue;
+		}
+		name = last_word(p, &e);
+		f = e;
+		word = last_word(p, &f);
+		h->period = 1;
+		if (name.n && !is_digit(name.p[0]) && all_digits(word)) {
+			struct head probe = *h;
+
+			/* Two numbers: tid and period. */
+			if (scan_front(p, f, &probe, &has_tid) && has_tid) {
+				if (!span_u64(word, &h->period))
+					return HEAD_NONE;
+				e = f;
+				has_period = true;
+			}
+		}
+		if (name.n && !is_digit(name.p[0]) && scan_front(p, e, h, &has_tid) && (has_tid || has_period)) {
+			h->time = PERF_NO_TIME;
+			h->event = (struct span){ name.p, (size_t)(c - name.p) };
+			if (span_starts(h->event, "PERF_RECORD_"))
+				return HEAD_OTHER;
+			h->frame = flat_frame((struct span){ c + 1, (size_t)(end - c - 1) });
+			return HEAD_SAMPLE;
+		}
+		c++;
+	}
+	return HEAD_NONE;
+}
+
+/* "comm tid" or "tid" and nothing else (`-F comm,tid,ip,sym`). */
+static bool scan_bare(const char *p, const char *end, struct head *h)
+{
+	bool has_tid;
+
+	if (!scan_front(p, end, h, &has_tid) || !has_tid)
+		return false;
+	h->time = PERF_NO_TIME;
+	h->period = 1;
+	h->event.n = h->frame.n = 0;
+	return true;
+}
+
+/*
+ * The first line of a sample.  Of several things that look like a time the first one with an event behind it is
+ * taken (a comm can look like one, a payload too), else the last one.
+ */
+static enum head_kind scan_head(const char *p, const char *end, struct head *h)
+{
+	const char *c, *first;
+	enum head_kind kind, best = HEAD_NONE;
+	struct head t;
+	bool has_tid;
+	u64 ns;
+
+	h->lost = 0;
+	while (end > p && (is_blank(end[-1]) || end[-1] == '\r'))
+		end--;
+	for (c = p; (c = memchr(c, ':', (size_t)(end - c))); c++) {
+		if (c + 1 < end && !is_blank(c[1]))
+			continue;
+		if (!scan_time(p, c, &first, &ns))
+			continue;
+		t = (struct head){ .time = ns };
+		if (first > p && !scan_front(p, first, &t, &has_tid))
+			continue;
+		if (first == p) {
+			t.pid = t.tid = PERF_NO_PID;
+			t.cpu = t.vcpu = PERF_NO_CPU;
+		}
+		kind = scan_back(c + 1, end, &t, true);
+		if (kind != HEAD_NONE) {
+			*h = t;
+			return kind;
+		}
+		kind = scan_back(c + 1, end, &t, false);
+		if (kind != HEAD_NONE) {
+			*h = t;
+			best = kind;
+		}
+	}
+	if (best != HEAD_NONE)
+		return best;
+	kind = scan_no_time(p, end, h);
+	if (kind != HEAD_NONE)
+		return kind;
+	if (scan_bare_flat(p, end, h))
+		return HEAD_SAMPLE;
+	if (memmem(p, (size_t)(end - p), "PERF_RECORD_", 12))
+		return HEAD_OTHER;
+	return HEAD_NONE;
+}
+
+/* ---- a piece ---- */
+
+/* All frame lines at p; returns the first byte behind them. */
+static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p, const char *end)
+{
+	struct script_worker *sw = w->priv;
+	struct entry *e = sw->leaf;
+	const char lead = *p;
+	struct head h;
+	struct walk k;
+
+	walk_init(&k);
+	while (p < end && *p == lead) {
+		if (lead == ' ' && !k.first && scan_head(p, line_end(p, end), &h) != HEAD_NONE)
+			break;
+		if (e && entry_is(e, p, end)) {
+			piece->lines += e->lines;
+			p += e->len;
+		} else {
+			e = end - p > KEY_END ? *cache_slot(sw, load_key(p)) : NULL;
+			if (e && entry_is(e, p, end)) {
+				piece->lines += e->lines;
+				p += e->len;
+			} else {
+				e = entry_at(w, piece, &p, end);
+				if (!e)
+					break;
+			}
+			if (!e->whole)
+				;
+			else if (!k.prev)
+				sw->leaf = e;
+			else
+				k.prev->next = e;
+		}
+		walk_add(&k, piece, e);
+		e = e->next;
+	}
+	return p;
+}
+
+/* Lines beside samples that are understood: dumps (`-D`), registers, source text, errors of the trace decoder. */
+static bool is_known_line(const char *p, const char *end)
+{
+	struct span s = { p, (size_t)(end - p) };
+
+	return span_starts(s, " ABI:") || span_starts(s, "|") || span_starts(s, "#") || span_starts(s, ". ") ||
+	       span_starts(s, "...") || span_starts(s, " ...") || span_starts(s, " instruction trace error") ||
+	       memmem(p, s.n, "PERF_RECORD_", 12);
+}
+
+static bool is_frame_line(const char *p, const char *end)
+{
+	u64 addr;
+
+	return p < end && is_blank(*p) && scan_addr(skip_blanks(p, end), end, &addr);
+}
+
+struct open_sample {
+	struct text_sample s;
+	bool open;
+};
+
+static void sample_close(struct text_piece *piece, struct open_sample *o)
+{
+	if (!o->open)
+		return;
+	o->s.chain_nr = (u32)(piece->chain.n - o->s.chain);
+	vec_push(&piece->samples, o->s);
+	o->open = false;
+}
+
+static void sample_open(struct text_worker *w, struct text_piece *piece, struct open_sample *o, const struct head *h)
+{
+	sample_close(piece, o);
+	o->s = (struct text_sample){
+		.time = h->time, .period = h->period, .count = 1, .pid = h->pid, .tid = h->tid, .cpu = h->cpu,
+		.machine_pid = h->machine_pid, .vcpu = h->vcpu, .comm = TEXT_NO_NAME, .event = TEXT_NO_NAME,
+		.chain = (u32)piece->chain.n,
+	};
+	if (h->comm.n)
+		o->s.comm = text_worker_name(w, piece, h->comm.p, h->comm.n);
+	if (h->event.n)
+		o->s.event = text_worker_name(w, piece, h->event.p, h->event.n);
+	o->open = true;
+}
+
+/* A single frame at the end of the first line, with a source line perhaps below it. */
+static const char *flat_stack(struct text_worker *w, struct text_piece *piece, struct span frame, const char *behind,
+			      const char *end)
+{
+	const char *p = frame.p, *stop = frame.p + frame.n;
+	struct entry *e;
+	struct walk k;
+
+	walk_init(&k);
+	/* The frame need not go on to the end of the line. */
+	if (stop < behind && memchr(stop, '=', (size_t)(behind - stop))) {
+		e = entry_at(w, piece, &p, stop);
+		if (e) {
+			piece->lines--;
+			walk_add(&k, piece, e);
+		}
+		return behind;
+	}
+	e = entry_at(w, piece, &p, is_srcline(behind, end) ? end : behind);
+	if (!e)
+		return behind;
+	piece->lines--;		/* the first line has been counted */
+	walk_add(&k, piece, e);
+	return p;
+}
+
+static const struct head no_head = {
+	.time = PERF_NO_TIME, .period = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU,
+	.vcpu = PERF_NO_CPU,
+};
+
+static void parse(struct text_worker *w, struct text_piece *piece)
+{
+	struct open_sample o = { .open = false };
+	const char *p = piece->p, *end = piece->end, *e, *next;
+	enum head_kind kind;
+	struct head h;
+
+	while (p < end) {
+		if (*p == '\n') {
+			sample_close(piece, &o);
+			piece->lines++;
+			p++;
+			continue;
+		}
+		if (o.open && is_blank(*p)) {
+			next = p;
+			/* With blanks instead of a tab it can as well be a first line, its comm set to the right. */
+			if (*p == '\t' || scan_head(p, line_end(p, end), &h) == HEAD_NONE)
+				next = read_stack(w, piece, p, end);
+			if (next != p) {
+				p = next;
+				continue;
+			}
+		}
+		e = line_end(p, end);
+		next = e < end ? e + 1 : e;
+		if (e - p == 1 && *p == '\r') {
+			sample_close(piece, &o);
+			piece->lines++;
+			p = next;
+			continue;
+		}
+		if (*p == '#' && (e - p == 1 || p[1] == ' ' || p[1] == '\r')) {
+			vec_push(&piece->notes, ((struct span){ p, (size_t)(e - p) }));
+			piece->lines++;
+			p = next;
+			continue;
+		}
+		kind = *p == '\t' ? HEAD_NONE : scan_head(p, e, &h);
+		if (kind == HEAD_NONE && !is_blank(*p) && is_frame_line(next, end)) {
+			/* What stands above frames is a first line, be it a comm alone. */
+			if (!scan_bare(p, e, &h)) {
+				h = no_head;
+				h.comm = span_trim((struct span){ p, (size_t)(e - p) });
+			}
+			kind = HEAD_SAMPLE;
+		}
+		if (kind == HEAD_SAMPLE) {
+			sample_open(w, piece, &o, &h);
+			piece->lines++;
+			/* Frames below mean that the rest of the line is something else. */
+			if (h.frame.n && !(next < end && *next == '\t' && is_frame_line(next, line_end(next, end)))) {
+				next = flat_stack(w, piece, h.frame, next, end);
+				sample_close(piece, &o);
+			}
+			p = next;
+			continue;
+		}
+		if (kind == HEAD_OTHER) {
+			sample_close(piece, &o);
+			piece->lost += h.lost;
+			piece->lines++;
+			p = next;
+			continue;
+		}
+		if (!o.open && is_frame_line(p, e)) {
+			/* Frames without a first line (`-F ip,sym`): a stack, or one frame a line. */
+			sample_open(w, piece, &o, &no_head);
+			if (*p == '\t') {
+				p = read_stack(w, piece, p, end);
+			} else {
+				piece->lines++;
+				p = flat_stack(w, piece, (struct span){ p, (size_t)(e - p) }, next, end);
+				sample_close(piece, &o);
+			}
+			continue;
+		}
+		if (is_known_line(p, e)) {
+			if (span_starts((struct span){ p, (size_t)(e - p) }, " ABI:"))
+				sample_close(piece, &o);
+		} else if (!o.open && !is_blank(*p) && scan_bare(p, e, &h)) {
+			/* A sample without any frame, by its tid. */
+			sample_open(w, piece, &o, &h);
+		} else {
+			text_piece_bad(piece, piece->lines, p, e);
+		}
+		piece->lines++;
+		p = next;
+	}
+	sample_close(piece, &o);
+}
+
+/* Behind the last empty line; else before the last line that is a first line for sure. */
+static size_t cut(const void *ctx, const char *text, size_t n)
+{
+	const char *p = text + n, *e;
+	unsigned tries = 0;
+	struct head h;
+
+	(void)ctx;
+	while ((p = memrchr(text, '\n', (size_t)(p - text)))) {
+		if (p > text && (p[-1] == '\n' || (p[-1] == '\r' && p - 1 > text && p[-2] == '\n')))
+			return (size_t)(p - text) + 1;
+	}
+	p = memrchr(text, '\n', n);
+	while (p && tries++ < 4096) {
+		e = p;
+		p = memrchr(text, '\n', (size_t)(e - text));
+		if (p && p[1] != '\t' && p[1] != '|' && scan_head(p + 1, e, &h) != HEAD_NONE)
+			return (size_t)(p - text) + 1;
+	}
+	return 0;
+}
+
+static void worker_init(struct text_worker *w)
+{
+	struct script_worker *sw = xcalloc(1, sizeof(*sw));
+
+	index_init(&sw->index);
+	w->priv = sw;
+}
+
+static void worker_release(struct text_worker *w)
+{
+	struct script_worker *sw = w->priv;
+
+	index_release(&sw->index);
+	vec_release(&sw->entries);
+	free(sw);
+}
+
+/* "# hostname : x" */
+static bool note_value(struct span note, const char *key, struct span *value)
+{
+	struct span s = { note.p + 1, note.n - 1 };
+
+	s = span_trim(s);
+	if (!span_starts(s, key))
+		return false;
+	s.p += strlen(key);
+	s.n -= strlen(key);
+	s = span_trim(s);
+	if (!s.n || s.p[0] != ':')
+		return false;
+	s.p++;
+	s.n--;
+	*value = span_trim(s);
+	return true;
+}
+
+static void note(struct perf_reader *r, struct span n)
+{
+	struct perf_meta *m = &r->meta;
+	struct {
+		const char *key;
+		char **value;
+	} texts[] = {
+		{ "hostname", &m->hostname }, { "os release", &m->release }, { "arch", &m->arch },
+		{ "cpudesc", &m->cpudesc }, { "cpuid", &m->cpuid }, { "perf version", &m->version },
+		{ "cmdline", &m->cmdline },
+	};
+	struct span v;
+	size_t i;
+	u64 u;
+
+	for (i = 0; i < ARRAY_SIZE(texts); i++)
+		if (!*texts[i].value && note_value(n, texts[i].key, &v) && v.n)
+			*texts[i].value = xstrndup(v.p, v.n);
+	if (note_value(n, "nrcpus online", &v) && span_u64(v, &u) && u < UINT32_MAX)
+		m->nrcpus_online = (u32)u;
+	if (note_value(n, "nrcpus avail", &v) && span_u64(v, &u) && u < UINT32_MAX)
+		m->nrcpus_avail = (u32)u;
+}
+
+static const struct text_ops ops = {
+	.cut = cut,
+	.worker_init = worker_init,
+	.worker_release = worker_release,
+	.parse = parse,
+	.note = note,
+};
+
+/* ---- the format ---- */
+
+/* Of the first lines: those that only perf script has against those that it has not. */
+static int script_probe(const u8 *head, size_t n, bool is_dir)
+{
+	const char *p = (const char *)head, *end = p + n, *e;
+	unsigned good = 0, notes = 0, bad = 0, lines = 0;
+	struct head h;
+
+	if (is_dir || memchr(head, 0, MIN(n, 4096)))
+		return 0;
+	for (; p < end && lines < 400; p = e + 1) {
+		e = line_end(p, end);
+		if (e == end && n == INPUT_HEAD)
+			break;
+		lines++;
+		if (e == p || (e - p == 1 && *p == '\r'))
+			continue;
+		if (*p == '#' && (e - p == 1 || p[1] == ' '))
+			notes++;
+		else if ((*p == '\t' && is_frame_line(p, e)) || (*p != '\t' && scan_head(p, e, &h) != HEAD_NONE))
+			good++;
+		else if (!is_srcline(p, e) && !is_known_line(p, e) && !is_frame_line(e + 1, end))
+			bad++;
+	}
+	if (good && good >= bad)
+		return 50;
+	if (!good && notes && !bad && n >= 10 && !memcmp(head, "# ========", 10))
+		return 40;
+	return good ? 5 : 0;
+}
+
+static int script_open(struct perf_reader *r, struct error *err)
+{
+	const char *head = (const char *)(r->in.map ? r->in.map : r->in.head), *p, *e;
+	size_t n = r->in.map ? (size_t)MIN(r->in.size, (u64)INPUT_HEAD) : r->in.head_n;
+	struct script *sc;
+	struct span v;
+
+	if (r->in.is_dir)
+		return error_set(err, "'%s': is a directory", input_name(&r->in));
+	sc = xcalloc(1, sizeof(*sc));
+	r->priv = sc;
+	for (p = head; n && p < head + n && *p == '#'; p = MIN(e + 1, head + n)) {
+		e = line_end(p, head + n);
+		if (note_value((struct span){ p, (size_t)(e - p) }, "arch", &v))
+			sc->no_hv_range = !span_starts(v, "x86") && !span_starts(v, "i386") && !span_starts(v, "i686");
+	}
+	sc->pipe = text_pipe_new(r, &ops, sc, "samples");
+	return 0;
+}
+
+static int script_next(struct perf_reader *r, struct perf_item *item, struct error *err)
+{
+	struct script *sc = r->priv;
+
+	return text_pipe_next(sc->pipe, item, err);
+}
+
+static void script_close(struct perf_reader *r)
+{
+	struct script *sc = r->priv;
+
+	if (!sc)
+		return;
+	text_pipe_free(sc->pipe);
+	text_frames_free(r->text);
+	free(sc);
+}
+
+const struct perf_format format_perf_script = {
+	.name = "perf-script",
+	.title = "perf script",
+	.probe = script_probe,
+	.open = script_open,
+	.next = script_next,
+	.close = script_close,
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Readers of perf/ over bytes in memory, and their samples as text; for tests. */
+#ifndef XENFLAME_TEXT_DUMP_H
+#define XENFLAME_TEXT_DUMP_H
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "perf/perf.h"
+
+enum {
+	DUMP_ALL = 1,		/* address, module, space and flags with each frame */
+	DUMP_PERIOD = 2,	/* the period is the weight */
+	DUMP_EVENT = 4,		/* event first */
+	DUMP_TASK = 8,		/* pid/tid, cpu, time first */
+};
+
+static inline void dump_frame(struct buf *b, const struct perf_reader *r, const struct strtab *st, u32 id, int what)
+{
+	const struct perf_text_frame *f = perf_text_frame(r, id);
+
+	if (f->symbol)
+		buf_put(b, strtab_get(st, f->symbol), strtab_len(st, f->symbol));
+	else
+		buf_puts(b, "[unknown]");
+	if (!(what & DUMP_ALL))
+		return;
+	buf_printf(b, "{%s", space_name(f->space));
+	if (f->flags & TEXT_HAS_ADDR)
+		buf_printf(b, " %" PRIx64, f->addr);
+	if (f->module)
+		buf_printf(b, " (%s)", strtab_get(st, f->module));
+	if (f->file)
+		buf_printf(b, " %s:%u", strtab_get(st, f->file), f->line);
+	buf_printf(b, "%s%s%s%s%s%s}", f->flags & TEXT_EXACT ? " exact" : "", f->flags & TEXT_INLINED ? " inlined" : "",
+		   f->flags & TEXT_UNKNOWN ? " unknown" : "", f->flags & TEXT_JIT ? " jit" : "",
+		   f->flags & TEXT_DOUBTFUL ? " doubtful" : "", f->flags & TEXT_ROOT ? " root" : "");
+}
+
+/* One line: "comm;frame;… weight", root first. */
+static inline void dump_sample(struct buf *b, const struct perf_reader *r, const struct strtab *st,
+			       const struct perf_sample *s, int what)
+{
+	size_t start;
+	u32 i;
+
+	if (what & DUMP_EVENT)
+		buf_printf(b, "%s;", perf_meta(r)->events.v[s->event].name);
+	if (what & DUMP_TASK)
+		buf_printf(b, "%d/%d;[%d];%" PRId64 ";", (int)s->pid, (int)s->tid, (int)s->cpu, (s64)s->time);
+	start = b->n;
+	if (s->comm)
+		buf_put(b, strtab_get(st, s->comm), strtab_len(st, s->comm));
+	for (i = s->chain_nr; i-- > 0;) {
+		if (b->n > start)
+			buf_putc(b, ';');
+		dump_frame(b, r, st, (u32)s->chain[i], what);
+	}
+	buf_printf(b, " %" PRIu64 "\n", what & DUMP_PERIOD ? s->period * s->count : s->count);
+}
+
+/* Sums over a whole input. */
+struct dump_sums {
+	u64 samples, frames, periods, hv, kernel, exact, inlined, unknown, empty, bad, lost;
+};
+
+static inline void dump_add(struct dump_sums *d, const struct perf_reader *r, const struct perf_sample *s)
+{
+	u32 i;
+
+	d->samples += s->count;
+	d->periods += s->period * s->count;
+	d->frames += s->chain_nr;
+	d->empty += !s->chain_nr;
+	for (i = 0; i < s->chain_nr; i++) {
+		const struct perf_text_frame *f = perf_text_frame(r, (u32)s->chain[i]);
+
+		d->hv += f->space == SPACE_HV;
+		d->kernel += f->space == SPACE_KERNEL;
+		d->exact += (f->flags & TEXT_EXACT) != 0;
+		d->inlined += (f->flags & TEXT_INLINED) != 0;
+		d->unknown += !f->symbol;
+	}
+}
+
+/* A file without a name that holds the bytes; its path into `path`. Returns the descriptor. */
+static inline int memory_file(const void *p, size_t n, char path[64])
+{
+	int fd = memfd_create("text", MFD_CLOEXEC);
+	ssize_t r;
+
+	if (fd < 0)
+		return -1;
+	while (n) {
+		r = write(fd, p, n);
+		if (r <= 0) {
+			close(fd);
+			return -1;
+		}
+		p = (const char *)p + r;
+		n -= (size_t)r;
+	}
+	lseek(fd, 0, SEEK_SET);
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+/*
+ * Reads the bytes to the end.  The lines of dump_sample() go to `b` and sums to `d` when not NULL.  0, or
+ * -1 and why.
+ */
+static inline int dump_memory(const void *p, size_t n, const struct perf_opts *opts, int what, struct buf *b,
+			      struct dump_sums *d, struct diag *diag, struct error *err)
+{
+	struct dump_sums none;
+	struct perf_reader *r;
+	struct perf_item it;
+	struct strtab st;
+	char path[64];
+	int fd = memory_file(p, n, path), ret;
+
+	if (fd < 0)
+		return error_errno(err, "no memory file");
+	d = d ? d : &none;
+	memset(d, 0, sizeof(*d));
+	strtab_init(&st);
+	r = perf_open(path, opts, &st, diag, err);
+	ret = r ? 1 : -1;
+	while (ret > 0 && (ret = perf_next(r, &it, err)) > 0) {
+		if (it.type != ITEM_SAMPLE)
+			continue;
+		dump_add(d, r, &it.sample);
+		if (b)
+			dump_sample(b, r, &st, &it.sample, what);
+	}
+	if (r)
+		d->lost = perf_meta(r)->lost;
+	d->bad = diag_count(diag, DIAG_BAD_LINE);
+	perf_close(r);
+	strtab_release(&st);
+	close(fd);
+	return ret;
+}
+
+#endif
