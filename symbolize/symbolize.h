@@ -27,6 +27,7 @@ struct sym_opts {
 	const char *release;		/* kernel release of the recording; may be NULL */
 	u8 xen_build_id[20];		/* known beforehand (a bundle, xen.buildid beside the recording); len 0: not known */
 	u8 xen_build_id_len;
+	s64 mtime;			/* when the recording was made, seconds since 1970 (its file's mtime); 0: not known */
 	bool force;			/* use files whose build id differs */
 	bool no_inline;
 	bool raw_names;			/* no demangling, keep .isra.0, .part.0, .cold */
@@ -88,6 +89,9 @@ size_t sym_resolve(struct symbolizer *s, enum space space, u32 pid, u64 addr, en
  * True when the file has no code to look at.
  */
 bool sym_hv_is_return(struct symbolizer *s, u64 addr);
+
+/* Name of a module as frames show it, from its name in a mapping or in text ("/usr/lib/libc.so.6" -> "libc.so.6"). */
+str_id sym_module_name(struct symbolizer *s, enum space space, const char *filename);
 
 /* For text: frames of a name that the input gives (demangled, clone suffix handled as opts say). */
 str_id sym_display_name(struct symbolizer *s, str_id raw);
