@@ -8,6 +8,8 @@
 
 #include "render/render.h"
 
+extern const struct render_writer writer_svg;
+extern const struct render_writer writer_html;
 extern const struct render_writer writer_folded;
 extern const struct render_writer writer_perf_script;
 extern const struct render_writer writer_pprof;

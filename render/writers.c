@@ -3,6 +3,8 @@
 #include "render/writer.h"
 
 static const struct render_writer *const table[] = {
+	&writer_svg,
+	&writer_html,
 	&writer_folded,
 	&writer_perf_script,
 	&writer_speedscope,

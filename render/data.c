@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The data block of SVG and HTML: the whole view, nothing left out.
+ *
+ * An element <script id="xenflame-data" type="application/json"> whose text is a JSON object, or, with the
+ * attribute data-encoding="gzip+base64", the base64 (RFC 4648, no line breaks) of the gzip of that text.
+ * JSON strings have `<`, `>` and `&` escaped as \u00XX, so the text is the same in XML and in HTML.  Members:
+ *
+ *   format      "xenflame"
+ *   version     1
+ *   title, subtitle, notes, event, unit, countname, nametype       strings
+ *   total       what is 100 %, in `unit`; normally the sum of all self
+ *   spaces      names of spaces; frames.space are indices in it
+ *   strings     strings[0] is ""; the columns of frames hold indices in it
+ *   frames      columns with one item a frame, sorted by function, space, module:
+ *                 name, suffix   title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12" …)
+ *                 module, file   0: not known
+ *                 line           0: not known
+ *                 space
+ *                 flags          bits of enum frame_flag (base/base.h)
+ *                 color          index in palette
+ *   nodes       columns with one item a node, in preorder; item 0 is the root (no frame: frame[0] is 0, up[0] is 0):
+ *                 up             levels climbed from the node before: depth[i] = depth[i - 1] + 1 - up[i]
+ *                 frame          index in frames
+ *                 self           weight of the stack that ends here
+ *                 base           only when two profiles are compared: self in the one compared with
+ *   palette     pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
+ *   class_color, root_color        indices in palette: legend (hypervisor, kernel, user, JIT, guest kernel,
+ *                 guest user, other) and the box of all
+ *   facts       pairs of strings
+ *   quality     objects {name, text, count, strict}
+ *   options     height, font, fontsize, icicle, negate, factor, minwidth, background (or null)
+ *
+ * Numbers over 2^53 are written as strings of digits, since JSON readers keep no more; here these can be
+ * self, base, total and count.
+ */
+#include <zlib.h>
+
+#include "render/graph.h"
+
+#define GZIP_FROM	(32 * 1024)	/* bytes of JSON from which on it is compressed */
+
+/* A JSON string for XML too: buf_json() and `>`, `&`, and U+FFFE, U+FFFF escaped. */
+static void put_str(struct buf *b, const char *s, size_t n)
+{
+	size_t at = b->n, i;
+	struct buf tail = BUF_INIT;
+
+	buf_json(b, s, n);
+	for (i = at; i < b->n; i++)
+		if (b->p[i] == '>' || b->p[i] == '&' || (u8)b->p[i] == 0xef)
+			break;
+	if (i == b->n)
+		return;
+	buf_put(&tail, b->p + i, b->n - i);
+	b->n = i;
+	for (i = 0; i < tail.n; i++) {
+		u8 c = (u8)tail.p[i];
+
+		if (c == '>' || c == '&') {
+			buf_printf(b, "\\u%04x", c);
+		} else if (c == 0xef && i + 2 < tail.n && (u8)tail.p[i + 1] == 0xbf && (u8)tail.p[i + 2] >= 0xbe) {
+			buf_printf(b, "\\uff%02x", (u8)tail.p[i + 2] + 0x40);
+			i += 2;
+		} else {
+			buf_putc(b, (char)c);
+		}
+	}
+	buf_release(&tail);
+}
+
+static void put_cstr(struct buf *b, const char *s)
+{
+	put_str(b, s, strlen(s));
+}
+
+static void put_member(struct buf *b, const char *name, const char *value)
+{
+	buf_printf(b, "\"%s\":", name);
+	put_cstr(b, value ? value : "");
+	buf_puts(b, ",\n");
+}
+
+static void put_num(struct buf *b, u64 v)
+{
+	bool big = v > 1ULL << 53;
+
+	if (big)
+		buf_putc(b, '"');
+	buf_u64(b, v);
+	if (big)
+		buf_putc(b, '"');
+}
+
+/* ---- frames that are used, in the order of the view's children ---- */
+
+static _Thread_local const struct profile *sort_profile;
+
+static int cmp_str(str_id a, str_id b)
+{
+	const struct strtab *t = sort_profile->strings;
+	size_t na = strtab_len(t, a), nb = strtab_len(t, b);
+	int c;
+
+	if (a == b)
+		return 0;
+	c = memcmp(strtab_get(t, a), strtab_get(t, b), MIN(na, nb));
+	return c ? c : (na > nb) - (na < nb);
+}
+
+static int cmp_frame(const void *pa, const void *pb)
+{
+	frame_id ia = *(const frame_id *)pa, ib = *(const frame_id *)pb;
+	const struct frame *a = &sort_profile->frames.v[ia], *b = &sort_profile->frames.v[ib];
+	int c = cmp_str(a->function, b->function);
+
+	if (!c)
+		c = (a->space > b->space) - (a->space < b->space);
+	if (!c)
+		c = cmp_str(a->module, b->module);
+	if (!c)
+		c = (a->flags > b->flags) - (a->flags < b->flags);
+	if (!c)
+		c = cmp_str(a->file, b->file);
+	if (!c)
+		c = (a->line > b->line) - (a->line < b->line);
+	return c ? c : (ia > ib) - (ia < ib);
+}
+
+struct used {
+	VEC(frame_id) frames;
+	u32 *number;		/* by frame_id */
+	VEC(str_id) strings;	/* [0] is the empty one */
+	u32 *string;		/* by str_id: index in strings, or UINT32_MAX */
+	struct strtab suffixes;	/* ids are indices in suffix_string */
+	VEC(u32) suffix_string;
+};
+
+static void used_init(struct used *u, const struct view *v)
+{
+	const struct profile *p = v->profile;
+	size_t i;
+
+	memset(u, 0, sizeof(*u));
+	u->number = xcalloc(p->frames.n + 1, sizeof(*u->number));
+	for (i = 1; i < v->nodes.n; i++) {
+		frame_id id = v->nodes.v[i].frame;
+
+		if (!u->number[id]) {
+			u->number[id] = 1;
+			vec_push(&u->frames, id);
+		}
+	}
+	sort_profile = p;
+	if (u->frames.n)
+		qsort(u->frames.v, u->frames.n, sizeof(*u->frames.v), cmp_frame);
+	for (i = 0; i < u->frames.n; i++)
+		u->number[u->frames.v[i]] = (u32)i;
+	u->string = xreallocarray(NULL, p->strings->str.n + 1, sizeof(*u->string));
+	memset(u->string, 0xff, (p->strings->str.n + 1) * sizeof(*u->string));
+	u->string[0] = 0;
+	vec_push(&u->strings, 0);
+	strtab_init(&u->suffixes);
+}
+
+static void used_release(struct used *u)
+{
+	vec_release(&u->frames);
+	vec_release(&u->strings);
+	vec_release(&u->suffix_string);
+	free(u->number);
+	free(u->string);
+	strtab_release(&u->suffixes);
+}
+
+static u32 string_of(struct used *u, str_id id)
+{
+	if (u->string[id] == UINT32_MAX) {
+		u->string[id] = (u32)u->strings.n;
+		vec_push(&u->strings, id);
+	}
+	return u->string[id];
+}
+
+/* One column: name, then `get` of each used frame. */
+enum column { COL_NAME, COL_MODULE, COL_FILE, COL_LINE, COL_SPACE, COL_FLAGS, COL_COLOR };
+
+static void put_frame_column(struct buf *b, const char *name, struct used *u, const struct profile *p,
+			     const struct palette *pal, enum column col)
+{
+	size_t i;
+
+	buf_printf(b, "\"%s\":[", name);
+	for (i = 0; i < u->frames.n; i++) {
+		const struct frame *f = &p->frames.v[u->frames.v[i]];
+		u32 v = 0;
+
+		switch (col) {
+		case COL_NAME:
+			v = string_of(u, f->function);
+			break;
+		case COL_MODULE:
+			v = string_of(u, f->module);
+			break;
+		case COL_FILE:
+			v = string_of(u, f->file);
+			break;
+		case COL_LINE:
+			v = f->line;
+			break;
+		case COL_SPACE:
+			v = f->space;
+			break;
+		case COL_FLAGS:
+			v = f->flags;
+			break;
+		case COL_COLOR:
+			v = pal->frame[u->frames.v[i]];
+			break;
+		}
+		if (i)
+			buf_putc(b, ',');
+		buf_u64(b, v);
+	}
+	buf_puts(b, "],\n");
+}
+
+/* Suffixes are what profile_frame_name() puts behind the function; indices follow those of `strings`. */
+static void put_suffixes(struct buf *b, struct used *u, const struct profile *p, bool all, struct buf *texts)
+{
+	struct buf name = BUF_INIT;
+	size_t i, k;
+
+	buf_puts(b, "\"suffix\":[");
+	for (i = 0; i < u->frames.n; i++) {
+		u32 skip = strtab_len(p->strings, p->frames.v[u->frames.v[i]].function), index = 0;
+
+		buf_clear(&name);
+		profile_frame_name(p, u->frames.v[i], all, &name);
+		if (name.n > skip) {
+			str_id id = strtab_add(&u->suffixes, name.p + skip, name.n - skip);
+
+			for (k = u->suffix_string.n; k <= id; k++)
+				vec_push(&u->suffix_string, UINT32_MAX);
+			if (u->suffix_string.v[id] == UINT32_MAX) {
+				/* Behind all the strings of frames; the caller has numbered these already. */
+				u->suffix_string.v[id] = (u32)u->strings.n;
+				vec_push(&u->strings, 0);
+				buf_puts(texts, ",\n");
+				put_str(texts, name.p + skip, name.n - skip);
+			}
+			index = u->suffix_string.v[id];
+		}
+		if (i)
+			buf_putc(b, ',');
+		buf_u64(b, index);
+	}
+	buf_puts(b, "]");
+	buf_release(&name);
+}
+
+static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
+{
+	size_t n = v->nodes.n, i;
+	u32 depth = 0;
+
+	buf_reserve(b, n * 8);
+	buf_puts(b, "\"nodes\":{\n\"up\":[0");
+	for (i = 1; i < n; i++) {
+		buf_putc(b, ',');
+		buf_u64(b, depth + 1 - v->nodes.v[i].depth);
+		depth = v->nodes.v[i].depth;
+	}
+	buf_puts(b, "],\n\"frame\":[0");
+	for (i = 1; i < n; i++) {
+		buf_putc(b, ',');
+		buf_u64(b, u->number[v->nodes.v[i].frame]);
+	}
+	buf_puts(b, "],\n\"self\":[");
+	for (i = 0; i < n; i++) {
+		if (i)
+			buf_putc(b, ',');
+		put_num(b, v->nodes.v[i].self);
+	}
+	if (!n)
+		buf_putc(b, '0');
+	buf_putc(b, ']');
+	if (v->is_diff) {
+		buf_puts(b, ",\n\"base\":[");
+		for (i = 0; i < n; i++) {
+			if (i)
+				buf_putc(b, ',');
+			put_num(b, v->nodes.v[i].base_self);
+		}
+		buf_putc(b, ']');
+	}
+	buf_puts(b, "}");
+}
+
+static void put_palette(struct buf *b, const struct palette *p)
+{
+	size_t i;
+
+	buf_puts(b, "\"palette\":[");
+	for (i = 0; i < p->colors.n; i++) {
+		buf_puts(b, i ? ",[\"" : "[\"");
+		buf_rgb(b, p->colors.v[i].light);
+		buf_puts(b, "\",\"");
+		buf_rgb(b, p->colors.v[i].dark);
+		buf_puts(b, "\"]");
+	}
+	buf_puts(b, "],\n\"class_color\":[");
+	for (i = 0; i < CLASS_NR; i++) {
+		if (i)
+			buf_putc(b, ',');
+		buf_u64(b, p->classes[i]);
+	}
+	buf_puts(b, "],\n\"root_color\":");
+	buf_u64(b, p->root);
+	buf_puts(b, ",\n");
+}
+
+static void put_remarks(struct buf *b, const struct render_input *in)
+{
+	size_t i;
+
+	buf_puts(b, "\"facts\":[");
+	for (i = 0; i < in->nr_facts; i++) {
+		buf_puts(b, i ? ",\n[" : "[");
+		put_cstr(b, in->facts[i].key);
+		buf_putc(b, ',');
+		put_cstr(b, in->facts[i].value);
+		buf_putc(b, ']');
+	}
+	buf_puts(b, "],\n\"quality\":[");
+	for (i = 0; i < in->nr_quality; i++) {
+		const struct render_quality *q = &in->quality[i];
+
+		buf_puts(b, i ? ",\n{\"name\":" : "{\"name\":");
+		put_cstr(b, q->name);
+		buf_puts(b, ",\"text\":");
+		put_cstr(b, q->text);
+		buf_puts(b, ",\"count\":");
+		put_num(b, q->count);
+		buf_printf(b, ",\"strict\":%s}", q->strict ? "true" : "false");
+	}
+	buf_puts(b, "],\n");
+}
+
+static void put_options(struct buf *b, const struct render_opts *opts, const struct palette *p)
+{
+	buf_printf(b, "\"options\":{\"height\":%u,\"font\":", (unsigned int)opt_frame_height(opts));
+	put_cstr(b, opt_font(opts));
+	buf_puts(b, ",\"fontsize\":");
+	buf_f(b, opt_font_size(opts), 2);
+	buf_printf(b, ",\"icicle\":%s,\"negate\":%s,\"factor\":", opts->icicle ? "true" : "false",
+		   opts->negate ? "true" : "false");
+	buf_f(b, opts->factor > 0 ? opts->factor : 1, 9);
+	buf_puts(b, ",\"minwidth\":");
+	buf_f(b, opt_min_width(opts), 4);
+	buf_puts(b, ",\"background\":");
+	if (p->plain) {
+		buf_puts(b, "null");
+	} else if (!memcmp(&p->paper[0], &p->paper[1], sizeof(p->paper[0]))) {
+		buf_putc(b, '"');
+		buf_rgb(b, p->paper[0]);
+		buf_putc(b, '"');
+	} else {
+		buf_puts(b, "\"linear-gradient(");
+		buf_rgb(b, p->paper[0]);
+		buf_putc(b, ',');
+		buf_rgb(b, p->paper[1]);
+		buf_puts(b, ")\"");
+	}
+	buf_puts(b, "},\n");
+}
+
+static void put_json(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+		     const struct palette *palette)
+{
+	const struct view *v = in->view;
+	const struct profile *p = in->profile;
+	struct buf suffixes = BUF_INIT;
+	struct used u;
+	size_t i, named;
+
+	used_init(&u, v);
+	buf_puts(b, "{\"format\":\"xenflame\",\"version\":1,\n");
+	put_member(b, "title", opts->title);
+	put_member(b, "subtitle", opts->subtitle);
+	put_member(b, "notes", opts->notes);
+	buf_puts(b, "\"event\":");
+	if (v->event >= 0 && (size_t)v->event < p->events.n)
+		put_str(b, strtab_get(p->strings, p->events.v[v->event].name),
+			strtab_len(p->strings, p->events.v[v->event].name));
+	else
+		buf_puts(b, "\"\"");
+	buf_puts(b, ",\n");
+	put_member(b, "unit", p->unit ? p->unit : "samples");
+	put_member(b, "countname", opt_count_name(opts, p));
+	put_member(b, "nametype", opts->name_type ? opts->name_type : "Function:");
+	buf_puts(b, "\"total\":");
+	put_num(b, opt_total(opts, v));
+	buf_puts(b, ",\n\"spaces\":[");
+	for (i = 0; i < SPACE_NR; i++) {
+		if (i)
+			buf_putc(b, ',');
+		put_cstr(b, space_name((enum space)i));
+	}
+	buf_puts(b, "],\n");
+	put_options(b, opts, palette);
+	put_palette(b, palette);
+	put_remarks(b, in);
+
+	buf_puts(b, "\"frames\":{\n");
+	put_frame_column(b, "name", &u, p, palette, COL_NAME);
+	put_frame_column(b, "module", &u, p, palette, COL_MODULE);
+	put_frame_column(b, "file", &u, p, palette, COL_FILE);
+	put_frame_column(b, "line", &u, p, palette, COL_LINE);
+	put_frame_column(b, "space", &u, p, palette, COL_SPACE);
+	put_frame_column(b, "flags", &u, p, palette, COL_FLAGS);
+	put_frame_column(b, "color", &u, p, palette, COL_COLOR);
+	named = u.strings.n;
+	put_suffixes(b, &u, p, opts->annotate_all, &suffixes);
+	buf_puts(b, "},\n\"strings\":[\"\"");
+	for (i = 1; i < named; i++) {
+		buf_puts(b, ",\n");
+		put_str(b, strtab_get(p->strings, u.strings.v[i]), strtab_len(p->strings, u.strings.v[i]));
+	}
+	buf_put(b, suffixes.p, suffixes.n);
+	buf_puts(b, "],\n");
+	put_nodes(b, v, &u);
+	buf_puts(b, "}\n");
+	buf_release(&suffixes);
+	used_release(&u);
+}
+
+/* ---- gzip and base64 ---- */
+
+static void gzip(struct buf *out, const struct buf *in)
+{
+	size_t done = 0;
+	z_stream z;
+	int r = Z_OK;
+
+	memset(&z, 0, sizeof(z));
+	/* 15 + 16: a gzip header, without name and time. */
+	if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+		abort();
+	while (r != Z_STREAM_END) {
+		size_t part = MIN(in->n - done, (size_t)1 << 30);
+
+		if (!z.avail_in) {
+			z.next_in = (Bytef *)(in->p + done);
+			z.avail_in = (uInt)part;
+			done += part;
+		}
+		buf_reserve(out, 1 << 16);
+		z.next_out = (Bytef *)(out->p + out->n);
+		z.avail_out = 1 << 16;
+		r = deflate(&z, done == in->n ? Z_FINISH : Z_NO_FLUSH);
+		out->n += (1 << 16) - z.avail_out;
+	}
+	deflateEnd(&z);
+}
+
+static void base64(struct out *o, const u8 *p, size_t n)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char t[4];
+	size_t i;
+
+	for (i = 0; i < n; i += 3) {
+		u32 v = (u32)p[i] << 16 | (i + 1 < n ? (u32)p[i + 1] << 8 : 0) | (i + 2 < n ? p[i + 2] : 0);
+
+		t[0] = digits[v >> 18];
+		t[1] = digits[v >> 12 & 63];
+		t[2] = i + 1 < n ? digits[v >> 6 & 63] : '=';
+		t[3] = i + 2 < n ? digits[v & 63] : '=';
+		out_write(o, t, 4);
+	}
+}
+
+void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		const struct palette *palette)
+{
+	struct buf json = BUF_INIT, packed = BUF_INIT;
+
+	put_json(&json, in, opts, palette);
+	if (json.n < GZIP_FROM || opts->plain_data) {
+		out_puts(o, "<script id=\"xenflame-data\" type=\"application/json\">");
+		out_write(o, json.p, json.n);
+	} else {
+		gzip(&packed, &json);
+		out_puts(o, "<script id=\"xenflame-data\" type=\"application/gzip\" data-encoding=\"gzip+base64\">");
+		base64(o, (const u8 *)packed.p, packed.n);
+	}
+	out_puts(o, "</script>\n");
+	buf_release(&json);
+	buf_release(&packed);
+}

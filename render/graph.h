@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the pictures (SVG, HTML, PNG, PDF) share: the place of the boxes, colours, labels, and the
+ * data block that the viewer reads.
+ */
+#ifndef XENFLAME_RENDER_GRAPH_H
+#define XENFLAME_RENDER_GRAPH_H
+
+#include "render/writer.h"
+
+/* ---- colours (palette.c) ---- */
+
+struct rgb {
+	u8 r, g, b;
+};
+
+/* Classes of the legend: what colours tell apart. A frame is of one of them. */
+enum color_class {
+	CLASS_HV,
+	CLASS_KERNEL,
+	CLASS_USER,
+	CLASS_JIT,
+	CLASS_GUEST_KERNEL,
+	CLASS_GUEST_USER,
+	CLASS_OTHER,		/* groups: comms, events … */
+	CLASS_NR
+};
+
+/* "hypervisor" …; static. */
+const char *color_class_name(enum color_class c);
+enum color_class color_class_of(const struct frame *f);
+
+struct color_pair {
+	struct rgb light, dark;
+};
+
+struct palette {
+	VEC(struct color_pair) colors;	/* all that are used, each once */
+	u32 *frame;			/* index in colors, by frame_id; only of frames that the view uses */
+	u32 root;			/* index for the box of all */
+	u32 classes[CLASS_NR];		/* index for the legend */
+	struct rgb paper[2];		/* light background: top and bottom of a gradient */
+	bool plain;		/* no gradient, nothing asked for: white */
+};
+
+/* Errors: no such palette or background; a palette file that cannot be read. */
+int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts,
+		 struct error *err) MUST_CHECK;
+void palette_release(struct palette *p);
+/* Colour of a node by how much it grew (orange) or shrank (blue); of views that compare only. */
+struct color_pair palette_diff(const struct view *v, u32 node, bool negate);
+/* "#rrggbb" */
+void buf_rgb(struct buf *b, struct rgb c);
+
+/* ---- boxes (layout.c) ---- */
+
+struct box {
+	u32 node;
+	u32 depth;
+	double x, w;		/* px, from the left edge of the drawing */
+};
+
+struct layout {
+	VEC(struct box) boxes;	/* in preorder: a box after the box that it stands on */
+	u32 rows;		/* depth of the deepest box + 1 */
+	u64 left_out;		/* nodes narrower than min_width */
+};
+
+/*
+ * The boxes of a view, `width` px for the whole: those of at least min_width px and, when these are
+ * more than max_boxes (0: no bound), the widest ones.  A box's parent is always in.  Children stand
+ * from the left edge of their parent on, in the order of the view.
+ */
+void layout_init(struct layout *l, const struct view *v, double width, double min_width, size_t max_boxes);
+void layout_release(struct layout *l);
+
+/* Where things are in a picture of this layout; px. */
+struct frame_of_picture {
+	double width, height;
+	double left, inner;	/* the drawing's left edge and width */
+	double title_y, subtitle_y, legend_y, foot_y;	/* baselines; subtitle_y 0: there is none */
+	double top;		/* upper edge of the rows */
+	double row;		/* height of a row; a box leaves one px free */
+	double font_size;
+	bool icicle;
+};
+
+#define PICTURE_WIDTH	1200	/* px, when the width is left open */
+
+void picture_init(struct frame_of_picture *f, const struct render_opts *opts);
+/* Once the rows are known. */
+void picture_rows(struct frame_of_picture *f, u32 rows);
+/* Upper edge of a box. */
+double picture_y(const struct frame_of_picture *f, u32 rows, u32 depth);
+
+/* ---- text ---- */
+
+/* Appends s[0..n) for XML text and quoted attributes: valid UTF-8 of characters that XML 1.0 allows, others U+FFFD. */
+void buf_xml(struct buf *b, const char *s, size_t n);
+void buf_xmls(struct buf *b, const char *s);
+
+/*
+ * Appends as much of a label as fits into `room` px, with "…" where it is cut; nothing when that
+ * would be less than two characters.  Widths are those of common fonts; see text-metrics.c.
+ */
+void label_fit(struct buf *b, const char *s, size_t n, const char *font, double size, double room);
+/* Width of a text in px. */
+double label_width(const char *s, size_t n, const char *font, double size);
+
+/* 1234567 -> "1,234,567", scaled by opts->factor. */
+void buf_count(struct buf *b, u64 v, const struct render_opts *opts);
+/* "12.34%" */
+void buf_share(struct buf *b, u64 part, u64 whole);
+
+/* Defaults of render_opts. */
+const char *opt_title(const struct render_opts *opts);
+const char *opt_font(const struct render_opts *opts);
+const char *opt_count_name(const struct render_opts *opts, const struct profile *p);
+u64 opt_total(const struct render_opts *opts, const struct view *v);
+double opt_min_width(const struct render_opts *opts);
+u32 opt_frame_height(const struct render_opts *opts);
+double opt_font_size(const struct render_opts *opts);
+
+/* "name (1,234 samples, 12.34%)", and module and file:line in a second line. Not escaped. */
+void box_tip(struct buf *b, const struct render_input *in, const struct render_opts *opts, u32 node);
+/* Name of a node's box: profile_frame_name(), or "all". Not escaped. */
+void box_name(struct buf *b, const struct render_input *in, const struct render_opts *opts, u32 node);
+/* Weight by class of the innermost frame. */
+void view_weight_by_class(const struct view *v, u64 by_class[CLASS_NR]);
+
+/* ---- data block (data.c) ---- */
+
+/*
+ * Writes the <script> element that holds all of the view; its format is described in data.c.
+ * The text is valid in XML and in HTML.
+ */
+void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		const struct palette *palette);
+
+/* viewer.js and viewer.css, made into C by the build; NUL-terminated. */
+extern const u8 viewer_js[], viewer_css[];
+#define VIEWER_JS	((const char *)viewer_js)
+#define VIEWER_CSS	((const char *)viewer_css)
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which boxes a picture shows and where; the same for SVG, PNG and PDF. */
+#include "render/graph.h"
+
+struct candidate {
+	u64 total;
+	size_t index;		/* in boxes */
+};
+
+/* Widest first; of equals the first in preorder, so that parents come before their children. */
+static int cmp_candidate(const void *pa, const void *pb)
+{
+	const struct candidate *a = pa, *b = pb;
+
+	if (a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Keeps the max widest boxes. A parent is never narrower than its child, so none loses its parent. */
+static void keep_widest(struct layout *l, const struct view *v, size_t max)
+{
+	struct candidate *c = xcalloc(l->boxes.n, sizeof(*c));
+	bool *keep = xcalloc(l->boxes.n, sizeof(*keep));
+	size_t i, k;
+
+	for (i = 0; i < l->boxes.n; i++) {
+		c[i].total = v->nodes.v[l->boxes.v[i].node].total;
+		c[i].index = i;
+	}
+	qsort(c, l->boxes.n, sizeof(*c), cmp_candidate);
+	for (i = 0; i < max; i++)
+		keep[c[i].index] = true;
+	for (i = k = 0; i < l->boxes.n; i++)
+		if (keep[i])
+			l->boxes.v[k++] = l->boxes.v[i];
+	l->left_out += l->boxes.n - k;
+	l->boxes.n = k;
+	free(c);
+	free(keep);
+}
+
+void layout_init(struct layout *l, const struct view *v, double width, double min_width, size_t max_boxes)
+{
+	u32 n = (u32)v->nodes.n, i;
+	/* Weight to the left of the next child, by depth. */
+	u64 *at = xcalloc((size_t)v->max_depth + 2, sizeof(*at));
+	double scale;
+
+	memset(l, 0, sizeof(*l));
+	scale = n && v->nodes.v[0].total ? width / (double)v->nodes.v[0].total : 0;
+	for (i = 0; i < n; ) {
+		const struct view_node *d = &v->nodes.v[i];
+		u64 start = at[d->depth];
+		struct box b = { i, d->depth, (double)start * scale, (double)d->total * scale };
+
+		at[d->depth] = start + d->total;
+		if (i && (b.w < min_width || !d->total)) {
+			l->left_out += d->end - i;
+			i = d->end;
+			continue;
+		}
+		at[d->depth + 1] = start;
+		vec_push(&l->boxes, b);
+		i++;
+	}
+	free(at);
+	if (max_boxes && l->boxes.n > max_boxes)
+		keep_widest(l, v, max_boxes);
+	for (i = 0; i < l->boxes.n; i++)
+		l->rows = MAX(l->rows, l->boxes.v[i].depth + 1);
+}
+
+void layout_release(struct layout *l)
+{
+	vec_release(&l->boxes);
+}
+
+/* ---- the picture around them ---- */
+
+void picture_init(struct frame_of_picture *f, const struct render_opts *opts)
+{
+	double y;
+
+	memset(f, 0, sizeof(*f));
+	f->font_size = opt_font_size(opts);
+	f->row = opt_frame_height(opts);
+	f->width = opts->width ? MAX(opts->width, 100) : PICTURE_WIDTH;
+	f->left = 10;
+	f->inner = f->width - 2 * f->left;
+	f->icicle = opts->icicle;
+	y = f->title_y = f->font_size + 14;
+	if (opts->subtitle && *opts->subtitle)
+		y = f->subtitle_y = y + f->font_size + 6;
+	f->legend_y = y + f->font_size + 10;
+	f->top = f->legend_y + 10;
+}
+
+void picture_rows(struct frame_of_picture *f, u32 rows)
+{
+	f->foot_y = f->top + f->row * rows + f->font_size + 8;
+	f->height = f->foot_y + 10;
+}
+
+double picture_y(const struct frame_of_picture *f, u32 rows, u32 depth)
+{
+	return f->top + f->row * (f->icicle ? depth : rows - 1 - depth);
+}

@@ -1,0 +1,1897 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The viewer: one script for the SVG and the HTML file.
+ *
+ * The file holds a data block (its format is described in render/data.c).  This script reads it, hides
+ * the static picture (SVG) and draws the graph on a canvas of the size of the window, so that the cost
+ * of a picture depends on what can be seen and not on the size of the graph.  Nothing is ever left out
+ * of the data: shares and search results are exact.
+ *
+ * Names come from recordings, nobody vouches for them: they reach the page only through textContent
+ * and the canvas, never as markup.
+ *
+ * Parts: reading the data (Model), calling-context trees in columns (Tree) and what is derived from
+ * them (filtered, inverted …), one canvas with one tree (Pane), and the page around (Viewer).
+ */
+(function () {
+"use strict";
+
+const SVG = "http://www.w3.org/2000/svg";
+const XHTML = "http://www.w3.org/1999/xhtml";
+const INLINED = 1, UNRESOLVED = 2, JIT = 4, GROUP = 32;	/* enum frame_flag, base/base.h */
+const MIN_BOX = 0.5;		/* px; narrower boxes are drawn merged, as "more" */
+const ROWS = 200;		/* of the table, before "more" is pressed */
+
+/* ---- data ---- */
+
+function inflate(base64)
+{
+	const text = atob(base64), bytes = new Uint8Array(text.length);
+
+	for (let i = 0; i < text.length; i++)
+		bytes[i] = text.charCodeAt(i);
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+	return new Response(stream).json();
+}
+
+/* A promise of the data block's content. */
+function readData(el)
+{
+	if (el.getAttribute("data-encoding") === "gzip+base64")
+		return inflate(el.textContent.trim());
+	return Promise.resolve(JSON.parse(el.textContent));
+}
+
+/* The classes of the legend, in its order. A frame is of one of them; inlined and unresolved say more. */
+const CLASSES = ["hypervisor", "kernel", "user", "JIT", "guest kernel", "guest user", "other"];
+
+/* Frames by number, as columns; names are plain strings. */
+class Model {
+	constructor(d)
+	{
+		const f = d.frames, s = d.strings, n = f.name.length;
+
+		this.d = d;
+		this.n = n;
+		this.title = new Array(n);
+		this.cls = new Uint8Array(n);
+		for (let i = 0; i < n; i++) {
+			this.title[i] = s[f.name[i]] + s[f.suffix[i]];
+			const space = d.spaces[f.space[i]];
+			const c = f.flags[i] & GROUP ? -1 : f.flags[i] & JIT ? 3 : CLASSES.indexOf(space);
+			this.cls[i] = c < 0 ? CLASSES.length - 1 : c;
+		}
+		this.flags = f.flags;
+		this.color = f.color;
+	}
+	module(f)
+	{
+		return this.d.strings[this.d.frames.module[f]];
+	}
+	space(f)
+	{
+		return this.d.spaces[this.d.frames.space[f]];
+	}
+	where(f)
+	{
+		const file = this.d.strings[this.d.frames.file[f]], line = this.d.frames.line[f];
+
+		return file ? (line ? file + ":" + line : file) : "";
+	}
+}
+
+/* ---- trees ---- */
+
+/*
+ * A calling-context tree: columns by node, in preorder, children in order of their frames' numbers (which is
+ * the order of names).  Node 0 is the root; its frame is -1, or the function that the tree is about.
+ * start: weight to the left of the node; end: one behind the last node of its subtree.
+ */
+class Tree {
+	constructor(n)
+	{
+		this.n = n;
+		this.frame = new Int32Array(n);
+		this.depth = new Int32Array(n);
+		this.parent = new Int32Array(n);
+		this.end = new Int32Array(n);
+		this.self = new Float64Array(n);
+		this.total = new Float64Array(n);
+		this.start = new Float64Array(n);
+		this.base = null;		/* self and total of the profile compared with */
+		this.baseTotal = null;
+		this.maxDepth = 0;
+	}
+	/* Fills total, start and end from self, depth and parent. */
+	finish()
+	{
+		const { n, parent, self, total, start, end } = this;
+		const at = new Float64Array(n);
+
+		for (let i = 0; i < n; i++) {
+			total[i] = self[i];
+			end[i] = i + 1;
+		}
+		for (let i = n - 1; i > 0; i--) {
+			const p = parent[i];
+			total[p] += total[i];
+			if (end[i] > end[p])
+				end[p] = end[i];
+		}
+		for (let i = 1; i < n; i++) {
+			const p = parent[i];
+			start[i] = at[i] = at[p];
+			at[p] += total[i];
+		}
+		if (this.base) {
+			this.baseTotal = Float64Array.from(this.base);
+			for (let i = n - 1; i > 0; i--)
+				this.baseTotal[parent[i]] += this.baseTotal[i];
+		}
+		return this;
+	}
+	/* Frames from below the root to the node. */
+	path(node)
+	{
+		const p = [];
+
+		for (; node > 0; node = this.parent[node])
+			p.push(this.frame[node]);
+		return p.reverse();
+	}
+	/* Node of a path, as deep as it is found. */
+	find(path)
+	{
+		let at = 0;
+
+		for (const f of path) {
+			let c = at + 1;
+			while (c < this.end[at] && this.frame[c] !== f)
+				c = this.end[c];
+			if (c >= this.end[at])
+				break;
+			at = c;
+		}
+		return at;
+	}
+}
+
+/* The tree of the data block. */
+function treeOfData(d)
+{
+	const { up, frame, self } = d.nodes, n = up.length, t = new Tree(n), path = [0];
+	let depth = 0;
+
+	t.frame[0] = -1;
+	t.self[0] = Number(self[0]);
+	for (let i = 1; i < n; i++) {
+		depth += 1 - up[i];
+		t.depth[i] = depth;
+		t.parent[i] = path[depth - 1];
+		path[depth] = i;
+		t.frame[i] = frame[i];
+		t.self[i] = +self[i];
+		if (depth > t.maxDepth)
+			t.maxDepth = depth;
+	}
+	if (d.nodes.base)
+		t.base = Float64Array.from(d.nodes.base, Number);
+	return t.finish();
+}
+
+/* A tree that grows: children are found by a hash of (parent, frame). */
+class Trie {
+	constructor(withBase)
+	{
+		this.n = 0;
+		this.frame = [];
+		this.parent = [];
+		this.self = [];
+		this.base = withBase ? [] : null;
+		this.mask = 1023;
+		this.slot = new Int32Array(1024).fill(-1);
+		this.add(-1, -1);
+	}
+	add(parent, frame)
+	{
+		this.frame.push(frame);
+		this.parent.push(parent);
+		this.self.push(0);
+		if (this.base)
+			this.base.push(0);
+		return this.n++;
+	}
+	hash(parent, frame)
+	{
+		let h = Math.imul(parent ^ 0x2545f491, 0x9e3779b1) ^ Math.imul(frame, 0x85ebca6b);
+
+		h ^= h >>> 15;
+		return Math.imul(h, 0x2c1b3c6d) >>> 7;
+	}
+	child(parent, frame)
+	{
+		let k = this.hash(parent, frame) & this.mask, id;
+
+		while ((id = this.slot[k]) >= 0) {
+			if (this.parent[id] === parent && this.frame[id] === frame)
+				return id;
+			k = (k + 1) & this.mask;
+		}
+		this.slot[k] = id = this.add(parent, frame);
+		if (this.n * 2 > this.mask)
+			this.grow();
+		return id;
+	}
+	grow()
+	{
+		this.mask = this.mask * 4 + 3;
+		this.slot = new Int32Array(this.mask + 1).fill(-1);
+		for (let i = 1; i < this.n; i++) {
+			let k = this.hash(this.parent[i], this.frame[i]) & this.mask;
+			while (this.slot[k] >= 0)
+				k = (k + 1) & this.mask;
+			this.slot[k] = i;
+		}
+	}
+	/* The tree in columns, without the nodes that hold nothing. `frames`: number of frames of the model. */
+	tree(frames)
+	{
+		const n = this.n, weight = Float64Array.from(this.self);
+		const first = new Int32Array(n).fill(-1), next = new Int32Array(n).fill(-1);
+		const count = new Int32Array(frames + 2), order = new Int32Array(n);
+		let kept = 1;
+
+		if (this.base)
+			for (let i = 0; i < n; i++)
+				weight[i] += this.base[i];
+		for (let i = n - 1; i > 0; i--)
+			weight[this.parent[i]] += weight[i];
+		/* Sorted by frame, then prepended from the last one on: children end up in order. */
+		for (let i = 1; i < n; i++)
+			count[this.frame[i] + 1]++;
+		for (let f = 0; f <= frames; f++)
+			count[f + 1] += count[f];
+		for (let i = 1; i < n; i++)
+			order[count[this.frame[i]]++] = i;
+		for (let k = n - 2; k >= 0; k--) {
+			const i = order[k];
+			if (weight[i] > 0) {
+				next[i] = first[this.parent[i]];
+				first[this.parent[i]] = i;
+				kept++;
+			}
+		}
+		const t = new Tree(kept), now = new Int32Array(n);
+		if (this.base)
+			t.base = new Float64Array(kept);
+		for (let i = 0, k = 0, depth = 0; ;) {
+			now[i] = k;
+			t.frame[k] = this.frame[i];
+			t.self[k] = this.self[i];
+			if (this.base)
+				t.base[k] = this.base[i];
+			t.depth[k] = depth;
+			t.parent[k] = i ? now[this.parent[i]] : 0;
+			if (depth > t.maxDepth)
+				t.maxDepth = depth;
+			k++;
+			if (first[i] >= 0) {
+				i = first[i];
+				depth++;
+				continue;
+			}
+			while (i && next[i] < 0) {
+				i = this.parent[i];
+				depth--;
+			}
+			if (!i)
+				break;
+			i = next[i];
+		}
+		return t.finish();
+	}
+}
+
+/*
+ * What is shown of the whole tree:
+ *   classes	Set of legend classes, or null: stacks whose innermost frame is of one of them
+ *   hide	frames: stacks that hold one are left out
+ *   focus	frame or -1: stacks start at its outermost occurrence; those without it are left out
+ *   recursion	direct recursion becomes one frame
+ *   invert	callers above callees: built from the innermost frame outwards
+ */
+function derive(model, t, o)
+{
+	const plain = !o.classes && !o.hide.length && o.focus < 0 && !o.recursion;
+	const hidden = new Uint8Array(model.n);
+
+	if (plain && !o.invert)
+		return t;
+	for (const f of o.hide)
+		hidden[f] = 1;
+	if (!plain) {
+		/* Each node goes to a node of the new tree, or to none (-1: not yet in focus; -2: hidden). */
+		const trie = new Trie(t.base), to = new Int32Array(t.n);
+
+		to[0] = o.focus < 0 ? 0 : -1;
+		for (let i = 0; i < t.n; i++) {
+			const f = t.frame[i];
+			if (i) {
+				const p = to[t.parent[i]];
+				if (p === -2 || hidden[f])
+					to[i] = -2;
+				else if (p === -1)
+					to[i] = f === o.focus ? trie.child(0, f) : -1;
+				else if (o.recursion && p && trie.frame[p] === f)
+					to[i] = p;
+				else
+					to[i] = trie.child(p, f);
+			}
+			if (to[i] >= 0 && (!o.classes || o.classes.has(i ? model.cls[f] : CLASSES.length - 1))) {
+				trie.self[to[i]] += t.self[i];
+				if (t.base)
+					trie.base[to[i]] += t.base[i];
+			}
+		}
+		/* Stacks below a hidden frame are gone with all they hold. */
+		t = trie.tree(model.n);
+	}
+	return o.invert ? invert(model, t) : t;
+}
+
+function invert(model, t)
+{
+	const trie = new Trie(t.base);
+
+	for (let i = 1; i < t.n; i++) {
+		if (!t.self[i] && !(t.base && t.base[i]))
+			continue;
+		let at = 0;
+		for (let k = i; k > 0; k = t.parent[k])
+			at = trie.child(at, t.frame[k]);
+		trie.self[at] += t.self[i];
+		if (t.base)
+			trie.base[at] += t.base[i];
+	}
+	trie.self[0] = t.self[0];
+	return trie.tree(model.n);
+}
+
+/* Callees of a function, merged over all its outermost occurrences: the root is the function. */
+function calleesOf(model, t, f)
+{
+	const trie = new Trie(null), to = new Int32Array(t.n).fill(-1);
+
+	trie.frame[0] = f;
+	for (let i = 1; i < t.n; i++) {
+		const p = to[t.parent[i]];
+		if (p >= 0)
+			to[i] = trie.child(p, t.frame[i]);
+		else if (t.frame[i] === f)
+			to[i] = 0;
+		if (to[i] >= 0)
+			trie.self[to[i]] += t.self[i];
+	}
+	return trie.tree(model.n);
+}
+
+/* Callers of a function, from the function outwards. */
+function callersOf(model, t, f)
+{
+	const trie = new Trie(null);
+
+	trie.frame[0] = f;
+	for (let i = 1; i < t.n; ) {
+		if (t.frame[i] !== f) {
+			i++;
+			continue;
+		}
+		let at = 0;
+		for (let k = t.parent[i]; k > 0; k = t.parent[k])
+			at = trie.child(at, t.frame[k]);
+		trie.self[at] += t.total[i];
+		i = t.end[i];		/* recursion: the outermost one counts */
+	}
+	return trie.tree(model.n);
+}
+
+/* Self and total by frame; a frame that is twice in a stack counts once in its total. */
+function byFrame(model, t)
+{
+	const self = new Float64Array(model.n), total = new Float64Array(model.n);
+	const open = new Int32Array(model.n), path = [];
+
+	for (let i = 1; i < t.n; i++) {
+		while (path.length >= t.depth[i])
+			open[t.frame[path.pop()]]--;
+		path.push(i);
+		self[t.frame[i]] += t.self[i];
+		if (!open[t.frame[i]]++)
+			total[t.frame[i]] += t.total[i];
+	}
+	return { self, total };
+}
+
+/* ---- numbers ---- */
+
+/* 1234567 -> "1,234,567" */
+function count(v)
+{
+	return String(v).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+function share(part, whole)
+{
+	return whole > 0 ? (100 * part / whole).toFixed(2) + "%" : "0%";
+}
+
+/* ---- elements: attributes and text only ---- */
+
+function el(tag, attrs, ...children)
+{
+	const e = document.createElementNS(XHTML, tag);
+
+	for (const k in attrs || {}) {
+		const v = attrs[k];
+		if (typeof v === "function")
+			e.addEventListener(k, v);
+		else if (v === true)
+			e.setAttribute(k, k);
+		else if (v !== false && v !== null && v !== undefined)
+			e.setAttribute(k, v);
+	}
+	for (const c of children)
+		e.append(c);
+	return e;
+}
+
+function fill(e, ...children)
+{
+	e.textContent = "";
+	e.append(...children);
+}
+
+/* ---- one canvas with one tree ---- */
+
+/*
+ * Boxes of the picture are kept by row: (node, x, width), sorted by x, so that drawing a window of rows and
+ * finding the box under the pointer cost nothing more.  node < 0: boxes too narrow to be drawn, merged.
+ */
+class Pane {
+	constructor(viewer, o)
+	{
+		this.v = viewer;
+		this.label = o.label;
+		this.icicle = o.icicle;
+		this.onzoom = o.onzoom;
+		this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "flame graph", "aria-label": o.label });
+		this.hoverBox = el("div", { class: "xf-box", hidden: true });
+		this.selBox = el("div", { class: "xf-box xf-sel", hidden: true });
+		this.stick = el("div", { class: "xf-stick" }, this.canvas, this.hoverBox, this.selBox);
+		this.space = el("div", null, this.stick);
+		this.root = el("div", { class: "xf-scroll" }, this.space);
+		this.zoom = 0;
+		this.hover = this.selected = -1;
+		this.width = this.height = 0;
+		this.stale = true;
+		this.asked = false;
+		this.keepEdge = true;		/* scroll to the root at the next layout */
+		this.root.addEventListener("scroll", () => { this.ask(false); }, { passive: true });
+		const c = this.canvas;
+		c.addEventListener("pointermove", (e) => this.pointed(e));
+		c.addEventListener("pointerleave", () => this.setHover(-1));
+		c.addEventListener("click", (e) => this.clicked(e));
+		c.addEventListener("contextmenu", (e) => {
+			const node = this.at(e);
+			if (node >= 0) {
+				e.preventDefault();
+				this.v.menu(this, node, e.clientX, e.clientY);
+			}
+		});
+		c.addEventListener("keydown", (e) => this.key(e));
+		c.addEventListener("focus", () => this.showSelected());
+		c.addEventListener("blur", () => this.showSelected());
+		if (window.ResizeObserver)
+			new ResizeObserver(() => this.resized()).observe(this.root);
+		else
+			window.addEventListener("resize", () => this.resized());
+	}
+	setTree(tree, zoom)
+	{
+		this.tree = tree;
+		this.zoom = zoom || 0;
+		this.hover = this.selected = -1;
+		this.keepEdge = true;
+		this.ask(true);
+	}
+	setZoom(node)
+	{
+		this.zoom = node;
+		this.ask(true);
+		this.reveal = node;
+	}
+	/* A new picture at the next frame; with a new layout when `stale`. */
+	ask(stale)
+	{
+		this.stale = this.stale || stale;
+		if (!this.asked) {
+			this.asked = true;
+			requestAnimationFrame(() => {
+				this.asked = false;
+				this.draw();
+			});
+		}
+	}
+	resized()
+	{
+		const w = this.root.clientWidth, h = this.root.clientHeight;
+
+		if (w !== this.width || h !== this.height) {
+			const edge = this.icicle ? this.root.scrollTop : this.root.scrollHeight - this.root.scrollTop - this.height;
+			this.keepEdge = this.keepEdge || edge < 2;
+			this.ask(true);
+		}
+	}
+	layout()
+	{
+		const t = this.tree, z = this.zoom, width = this.root.clientWidth;
+		const { depth, total, start, end } = t, zd = depth[z], span = total[z], x0 = start[z];
+		const scale = span > 0 ? width / span : 0;
+		const node = [], x = [], w = [], last = [];
+		let deepest = zd;
+
+		for (let a = z; ; a = t.parent[a]) {
+			node.push(a);
+			x.push(0);
+			w.push(width);
+			if (!a)
+				break;
+		}
+		for (let i = z + 1, stop = end[z]; i < stop; ) {
+			const bw = total[i] * scale, bx = (start[i] - x0) * scale;
+			if (bw >= MIN_BOX) {
+				node.push(i);
+				x.push(bx);
+				w.push(bw);
+				if (depth[i] > deepest)
+					deepest = depth[i];
+				i++;
+				continue;
+			}
+			/* Neighbours that are too narrow become one box. */
+			const m = last[depth[i]];
+			if (m !== undefined && Math.abs(x[m] + w[m] - bx) < 0.01) {
+				w[m] = bx + bw - x[m];
+			} else {
+				last[depth[i]] = node.length;
+				node.push(-1 - i);
+				x.push(bx);
+				w.push(bw);
+				if (depth[i] > deepest)
+					deepest = depth[i];
+			}
+			i = end[i];
+		}
+		/* By row. */
+		const n = node.length, rows = deepest + 1, from = new Int32Array(rows + 1);
+		const rowOf = (b) => depth[node[b] < 0 ? -1 - node[b] : node[b]];
+		for (let b = 0; b < n; b++)
+			from[rowOf(b) + 1]++;
+		for (let r = 0; r < rows; r++)
+			from[r + 1] += from[r];
+		const at = from.slice();
+		this.node = new Int32Array(n);
+		this.x = new Float64Array(n);
+		this.w = new Float64Array(n);
+		for (let b = 0; b < n; b++) {
+			const k = at[rowOf(b)]++;
+			this.node[k] = node[b];
+			this.x[k] = x[b];
+			this.w[k] = w[b];
+		}
+		this.from = from;
+		this.rows = rows;
+		this.boxes = n;
+		this.width = width;
+		this.height = this.root.clientHeight;
+		this.content = Math.max(this.height, rows * this.v.rowHeight + 4);
+		this.space.style.height = this.content + "px";
+		this.stick.style.height = this.height + "px";
+		if (this.keepEdge) {
+			this.root.scrollTop = this.icicle ? 0 : this.content;
+			this.keepEdge = false;
+		}
+		if (this.reveal >= 0) {
+			this.scrollTo(this.reveal);
+			this.reveal = -1;
+		}
+		this.stale = false;
+	}
+	/* Upper edge of a row in the window. */
+	rowY(r)
+	{
+		const h = this.v.rowHeight, top = this.icicle ? r * h + 1 : this.content - (r + 1) * h - 1;
+
+		return top - this.root.scrollTop;
+	}
+	scrollTo(node)
+	{
+		const h = this.v.rowHeight, y = this.rowY(this.tree.depth[node]);
+
+		if (y < h)
+			this.root.scrollTop += y - h * 2;
+		else if (y > this.height - 2 * h)
+			this.root.scrollTop += y - this.height + 3 * h;
+	}
+	draw()
+	{
+		const t = this.tree, v = this.v, h = v.rowHeight;
+
+		if (!t || !this.root.clientWidth || !this.root.clientHeight)
+			return;
+		if (this.stale || this.height !== this.root.clientHeight)
+			this.layout();
+		const dpr = window.devicePixelRatio || 1, c = this.canvas;
+		const pw = Math.round(this.width * dpr), ph = Math.round(this.height * dpr);
+		if (c.width !== pw || c.height !== ph) {
+			c.width = pw;
+			c.height = ph;
+			c.style.height = this.height + "px";
+		}
+		const g = c.getContext("2d"), look = v.look;
+		g.setTransform(dpr, 0, 0, dpr, 0, 0);
+		g.globalAlpha = 1;
+		g.clearRect(0, 0, this.width, this.height);
+		g.font = v.font;
+		g.textBaseline = "middle";
+
+		const zd = t.depth[this.zoom], found = v.found, texts = [];
+		const name = (n) => t.frame[n] >= 0 ? v.model.title[t.frame[n]] : "all";
+		/* Boxes by colour, so that each colour is set once. */
+		const bins = new Map();
+		for (let r = 0; r < this.rows; r++) {
+			const y = this.rowY(r);
+			if (y + h < 0 || y > this.height)
+				continue;
+			for (let b = this.from[r]; b < this.from[r + 1]; b++) {
+				const n = this.node[b];
+				let key = "";
+				if (n < 0) {
+					key = "m" + look.muted;
+				} else {
+					const f = t.frame[n];
+					const dim = r < zd ? "a" : found && !(f >= 0 && found[f]) ? "d" : "p";
+					key = dim + (found && f >= 0 && found[f] ? look.hit : v.colorOf(t, n));
+					if (this.w[b] > 3 * v.charWidth)
+						texts.push(b);
+				}
+				let bin = bins.get(key);
+				if (!bin)
+					bins.set(key, bin = []);
+				bin.push(b, y);
+			}
+		}
+		for (const [key, bin] of bins) {
+			g.globalAlpha = key[0] === "a" ? 0.55 : key[0] === "d" ? 0.4 : 1;
+			g.fillStyle = key.slice(1);
+			for (let k = 0; k < bin.length; k += 2) {
+				const w = this.w[bin[k]];
+				g.fillRect(this.x[bin[k]], bin[k + 1], w > 2 ? w - 0.7 : w * 0.8, h - 1);
+			}
+		}
+		/* Labels, cut to the box; those of inlined functions slanted. */
+		let slanted = false;
+		g.globalAlpha = 1;
+		g.fillStyle = look.label;
+		for (const b of texts) {
+			const n = this.node[b], f = t.frame[n], room = this.w[b] - 7;
+			const italic = f >= 0 && (v.model.flags[f] & INLINED) !== 0;
+			const s = v.cut(f >= 0 ? name(n) : "all", room, g);
+			if (!s)
+				continue;
+			if (italic !== slanted) {
+				slanted = italic;
+				g.font = (slanted ? "italic " : "") + v.font;
+			}
+			const faded = found && !(f >= 0 && found[f]) && look.dark;
+			g.fillStyle = faded ? look.ink : look.label;
+			g.fillText(s, Math.max(this.x[b], 0) + 3, this.rowY(t.depth[n]) + (h - 1) / 2 + 0.5);
+		}
+		this.showSelected();
+		this.place(this.hoverBox, this.hover);
+		v.drawn(this);
+	}
+	/* Index of a node's box, or -1. */
+	boxOf(node)
+	{
+		const r = this.tree.depth[node];
+
+		if (!this.from || r >= this.rows)
+			return -1;
+		for (let b = this.from[r]; b < this.from[r + 1]; b++)
+			if (this.node[b] === node)
+				return b;
+		return -1;
+	}
+	place(div, node)
+	{
+		const b = node >= 0 ? this.boxOf(node) : -1;
+
+		div.hidden = b < 0;
+		if (b >= 0) {
+			div.style.left = this.x[b] - 1 + "px";
+			div.style.top = this.rowY(this.tree.depth[node]) - 1 + "px";
+			div.style.width = Math.max(this.w[b], 3) + 1 + "px";
+			div.style.height = this.v.rowHeight + 1 + "px";
+		}
+	}
+	showSelected()
+	{
+		this.place(this.selBox, this.selected);
+	}
+	/* Node under the pointer, or -1. */
+	at(e)
+	{
+		const rect = this.canvas.getBoundingClientRect(), h = this.v.rowHeight;
+		const px = e.clientX - rect.left, py = e.clientY - rect.top + this.root.scrollTop;
+		const r = Math.floor(this.icicle ? (py - 1) / h : (this.content - 1 - py) / h);
+
+		if (!this.from || r < 0 || r >= this.rows)
+			return -1;
+		let lo = this.from[r], hi = this.from[r + 1];
+		while (lo < hi) {
+			const mid = (lo + hi) >> 1;
+			if (this.x[mid] <= px)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		/* Half a pixel more on both sides makes thin boxes easier to hit. */
+		for (const b of [lo - 1, lo])
+			if (b >= this.from[r] && b < this.from[r + 1] && this.node[b] >= 0 && px >= this.x[b] - 0.5 && px < this.x[b] + Math.max(this.w[b], 1))
+				return this.node[b];
+		return -1;
+	}
+	pointed(e)
+	{
+		this.setHover(this.at(e), e);
+	}
+	setHover(node, e)
+	{
+		if (node !== this.hover) {
+			this.hover = node;
+			this.place(this.hoverBox, node);
+			this.canvas.style.cursor = node >= 0 ? "pointer" : "";
+		}
+		this.v.hovered(this, node, e);
+	}
+	clicked(e)
+	{
+		const node = this.at(e);
+
+		if (node < 0)
+			return;
+		/* By touch, the first tap tells and the second one zooms. */
+		const tells = e.pointerType === "touch" && this.selected !== node;
+		this.select(node, false);
+		if (!tells)
+			this.onzoom(this, node);
+	}
+	select(node, aloud)
+	{
+		this.selected = node;
+		this.showSelected();
+		this.v.told(this, node, aloud);
+	}
+	key(e)
+	{
+		const t = this.tree, icicle = this.icicle;
+		let node = this.selected < 0 ? this.zoom : this.selected, to = -1;
+
+		if (e.ctrlKey || e.altKey || e.metaKey)
+			return;
+		if (e.key === "ContextMenu" || (e.key === "F10" && e.shiftKey)) {
+			const r = this.canvas.getBoundingClientRect(), b = this.boxOf(node);
+			this.v.menu(this, node, r.left + (b < 0 ? 20 : this.x[b] + Math.min(this.w[b] / 2, 60)),
+				    r.top + this.rowY(t.depth[node]) + this.v.rowHeight);
+			e.preventDefault();
+			return;
+		}
+		if (e.key === "Enter" || e.key === " ") {
+			this.onzoom(this, node);
+			e.preventDefault();
+			return;
+		}
+		if (e.key === (icicle ? "ArrowDown" : "ArrowUp")) {
+			/* The widest callee. */
+			let best = -1;
+			if (this.selected < 0) {
+				best = node;
+			} else {
+				for (let c = node + 1; c < t.end[node]; c = t.end[c])
+					if (best < 0 || t.total[c] > t.total[best])
+						best = c;
+				/* Above the zoomed box there is one way only: back to it. */
+				if (t.depth[node] < t.depth[this.zoom])
+					best = t.find(t.path(this.zoom).slice(0, t.depth[node] + 1));
+			}
+			to = best;
+		} else if (e.key === (icicle ? "ArrowUp" : "ArrowDown")) {
+			to = this.selected < 0 ? node : node ? t.parent[node] : -1;
+		} else if (e.key === "ArrowRight") {
+			if (node && t.depth[node] > t.depth[this.zoom] && t.end[node] < t.end[t.parent[node]])
+				to = t.end[node];
+		} else if (e.key === "ArrowLeft") {
+			if (node && t.depth[node] > t.depth[this.zoom])
+				for (let c = t.parent[node] + 1; c < node; c = t.end[c])
+					to = c;
+		} else if (e.key === "Home") {
+			to = this.zoom;
+		} else {
+			return;
+		}
+		e.preventDefault();
+		if (to >= 0) {
+			if (this.boxOf(to) >= 0)
+				this.scrollTo(to);
+			this.select(to, true);
+		}
+	}
+}
+
+/* ---- the page ---- */
+
+class Viewer {
+	constructor(data, mount, inline)
+	{
+		const d = data;
+
+		this.d = d;
+		this.inline = inline;
+		this.model = new Model(d);
+		this.whole = treeOfData(d);
+		this.rowHeight = d.options.height;
+		this.font = d.options.fontsize + "px " + d.options.font;
+		this.unit = d.countname;
+		this.factor = d.options.factor;
+		this.total = Number(d.total);
+		this.found = null;
+		this.matches = null;
+		this.cutCache = new Map();
+		this.back = [];			/* zooms that Escape goes back to */
+		this.state = { tab: "graph", search: "", regex: false, case: false, invert: false,
+			       icicle: d.options.icicle, recursion: false, classes: null, hide: [], focus: -1, sand: -1 };
+		this.build(mount);
+		this.measure();
+		this.theme(this.stored("theme") || "auto");
+		this.fromHash();
+		window.addEventListener("hashchange", () => this.fromHash());
+		window.addEventListener("popstate", () => this.fromHash());
+		document.addEventListener("keydown", (e) => this.key(e));
+		if (window.matchMedia) {
+			const m = matchMedia("(prefers-color-scheme: dark)");
+			if (m.addEventListener)
+				m.addEventListener("change", () => this.theme(this.themeName));
+		}
+	}
+
+	/* -- the parts of the page -- */
+
+	build(mount)
+	{
+		const d = this.d, o = d.options;
+		const button = (label, title, press, attrs) =>
+			el("button", Object.assign({ type: "button", title, click: press }, attrs), label);
+		const toggle = (label, title, name) => {
+			const b = button(label, title, () => {
+				this.state[name] = !this.state[name];
+				this.changed(name);
+			}, { "aria-pressed": "false" });
+			this.toggles[name] = b;
+			return b;
+		};
+
+		this.toggles = {};
+		this.tabs = {};
+		for (const [name, label, title] of [["graph", "Graph", "the flame graph"], ["table", "Table", "functions by self and total"],
+						    ["sand", "Callers and callees", "of one function"]])
+			this.tabs[name] = button(label, title, () => this.go({ tab: name }), { role: "tab", id: "xf-tab-" + name, "aria-controls": "xf-page-" + name });
+		this.input = el("input", { class: "xf-search", type: "search", placeholder: "Search ( / )", "aria-label": "Search functions",
+			autocomplete: "off", spellcheck: "false",
+			input: () => this.typed(), keydown: (e) => this.searchKey(e) });
+		this.foundText = el("span", { class: "xf-found", role: "status" });
+		this.prev = button("‹", "previous match (N)", () => this.step(-1), { "aria-label": "Previous match" });
+		this.next = button("›", "next match (n)", () => this.step(1), { "aria-label": "Next match" });
+		this.themeButton = button("Theme", "light, dark, or as the system", () => {
+			const order = ["auto", "light", "dark"];
+			this.theme(order[(order.indexOf(this.themeName) + 1) % 3]);
+		});
+		this.qualityButton = null;
+		if (d.quality.length)
+			this.qualityButton = button("⚠ " + d.quality.length + (d.quality.length > 1 ? " remarks on quality" : " remark on quality"),
+				"what this recording cannot tell", () => this.panel("about"), { class: "xf-warn", "aria-expanded": "false" });
+		this.aboutButton = button("Details", "host, command, events, quality", () => this.panel("about"), { "aria-expanded": "false" });
+		this.helpButton = button("Help", "keys and mouse (?)", () => this.panel("help"), { "aria-expanded": "false" });
+		this.legend = el("div", { class: "xf-legend", role: "group", "aria-label": "Share by space; press to filter" });
+		this.crumbs = el("nav", { class: "xf-crumbs", "aria-label": "Zoom path" });
+		this.panelBox = el("section", { class: "xf-panel", hidden: true, tabindex: 0, "aria-label": "Details" });
+		this.tip = el("div", { class: "xf-tip", hidden: true, "aria-hidden": "true" });
+		this.menuBox = el("div", { class: "xf-menu", role: "menu", hidden: true, keydown: (e) => this.menuKey(e) });
+		this.live = el("div", { class: "xf-live", "aria-live": "polite" });
+		this.line = el("div", { class: "xf-line" });
+		this.stateText = el("div", { class: "xf-state" });
+		this.resetButton = button("Reset", "show all again (r)", () => this.reset(), null);
+
+		this.pane = new Pane(this, { label: (d.title || "Flame graph") + ": arrow keys walk, Enter zooms, Escape goes back, slash searches",
+					     icicle: o.icicle, onzoom: (p, n) => this.zoomTo(n) });
+		this.callers = new Pane(this, { label: "Callers", icicle: false, onzoom: (p, n) => this.sandTo(p, n) });
+		this.callees = new Pane(this, { label: "Callees", icicle: true, onzoom: (p, n) => this.sandTo(p, n) });
+		this.sandHead = el("div", { class: "xf-sand" });
+		this.tableWrap = el("div", { class: "xf-table-wrap", tabindex: 0, role: "region", "aria-label": "Functions" });
+		this.pages = {
+			graph: el("div", { class: "xf-page", role: "tabpanel", id: "xf-page-graph", "aria-labelledby": "xf-tab-graph" }, this.pane.root),
+			table: el("div", { class: "xf-page", role: "tabpanel", id: "xf-page-table", "aria-labelledby": "xf-tab-table", hidden: true }, this.tableWrap),
+			sand: el("div", { class: "xf-page", role: "tabpanel", id: "xf-page-sand", "aria-labelledby": "xf-tab-sand", hidden: true }, this.sandHead,
+				el("div", { class: "xf-half" }, el("div", { class: "xf-cap" }, "Callers"), this.callers.root),
+				el("div", { class: "xf-half" }, el("div", { class: "xf-cap" }, "Callees"), this.callees.root)),
+		};
+		this.sort = { by: "self", down: true };
+
+		this.root = el("div", { class: "xf", lang: "en" },
+			el("header", null,
+				el("div", { class: "xf-head" }, el("h1", null, d.title || "Flame graph"),
+					el("span", { class: "xf-sub" }, [d.subtitle, d.event, count(this.scaled(this.total)) + " " + this.unit].filter(Boolean).join(" · ")),
+					el("span", { class: "xf-grow" }),
+					el("span", { class: "xf-group" }, ...[this.qualityButton, this.aboutButton, this.helpButton, this.themeButton].filter(Boolean))),
+				el("div", { class: "xf-bar" },
+					el("div", { class: "xf-group", role: "tablist", "aria-label": "Views", keydown: (e) => this.tabKey(e) }, ...Object.values(this.tabs)),
+					el("div", { class: "xf-group", role: "search" }, this.input,
+						toggle(".*", "regular expression", "regex"), toggle("Aa", "match the case", "case"), this.prev, this.next, this.foundText),
+					el("span", { class: "xf-grow" }),
+					el("div", { class: "xf-group xf-views" },
+						toggle("Flip", "root at the top or at the bottom (f)", "icicle"),
+						toggle("Invert", "start at the innermost functions and go outwards (i)", "invert"),
+						toggle("Merge recursion", "direct recursion becomes one box", "recursion"), this.resetButton)),
+				this.legend),
+			this.panelBox,
+			el("main", { class: "xf-main" }, this.crumbs, this.pages.graph, this.pages.table, this.pages.sand),
+			el("footer", { class: "xf-foot" }, this.line, this.stateText),
+			this.tip, this.menuBox, this.live);
+		this.root.addEventListener("pointerdown", (e) => {
+			if (!this.menuBox.hidden && !this.menuBox.contains(e.target))
+				this.closeMenu();
+		});
+		mount.append(this.root);
+	}
+	scaled(v)
+	{
+		return this.factor === 1 ? v : Math.round(v * this.factor * 100) / 100;
+	}
+	/* Width of a character, once: labels are cut by it. */
+	measure()
+	{
+		const g = el("canvas").getContext("2d");
+
+		g.font = this.font;
+		this.charWidth = g.measureText("0").width;
+		this.even = Math.abs(g.measureText("iiiiiiiiii").width - g.measureText("MMMMMMMMMM").width) < 0.5;
+	}
+	/* As much of the text as fits into `room` px, with … where it is cut; "" for less than two characters. */
+	cut(s, room, g)
+	{
+		const plain = this.even && /^[\x20-\x7e]*$/.test(s);
+
+		if (plain) {
+			const n = Math.floor(room / this.charWidth);
+			return s.length <= n ? s : n < 3 ? "" : s.slice(0, n - 1) + "…";
+		}
+		const width = (text) => {
+			let w = this.cutCache.get(text);
+			if (w === undefined) {
+				if (this.cutCache.size > 20000)
+					this.cutCache.clear();
+				this.cutCache.set(text, w = g.measureText(text).width);
+			}
+			return w;
+		};
+		if (width(s) <= room)
+			return s;
+		const chars = Array.from(s);
+		let lo = 0, hi = Math.min(chars.length, Math.ceil(room / 2));
+		while (lo < hi) {
+			const mid = (lo + hi + 1) >> 1;
+			if (width(chars.slice(0, mid).join("") + "…") <= room)
+				lo = mid;
+			else
+				hi = mid - 1;
+		}
+		return lo < 2 ? "" : chars.slice(0, lo).join("") + "…";
+	}
+
+	/* -- light and dark -- */
+
+	stored(key, value)
+	{
+		try {
+			if (value === undefined)
+				return localStorage.getItem("xenflame." + key);
+			localStorage.setItem("xenflame." + key, value);
+		} catch (e) {
+			/* no storage here: the choice lasts as long as the page */
+		}
+		return null;
+	}
+	theme(name)
+	{
+		const cl = this.root.classList;
+
+		this.themeName = ["light", "dark"].includes(name) ? name : "auto";
+		cl.toggle("xf-theme-light", this.themeName === "light");
+		cl.toggle("xf-theme-dark", this.themeName === "dark");
+		this.themeButton.textContent = "Theme: " + this.themeName;
+		this.stored("theme", this.themeName);
+		const s = getComputedStyle(this.root), v = (n) => s.getPropertyValue("--" + n).trim();
+		this.look = { muted: v("muted"), hit: v("hit"), label: v("label"), ink: v("ink"), dark: s.colorScheme === "dark" };
+		const which = this.look.dark ? 1 : 0;
+		this.palette = this.d.palette.map((p) => p[which]);
+		if (this.d.options.background && !this.look.dark)
+			this.root.style.background = this.d.options.background;
+		else
+			this.root.style.background = "";
+		this.showLegend();
+		for (const p of [this.pane, this.callers, this.callees])
+			p.ask(false);
+	}
+	colorOf(t, node)
+	{
+		const f = t.frame[node];
+
+		if (t.baseTotal)
+			return this.diffColor(t, node);
+		return f < 0 ? this.palette[this.d.root_color] : this.palette[this.model.color[f]];
+	}
+	/* Orange grew, blue shrank, by share of the whole; the stronger the more. */
+	diffColor(t, node)
+	{
+		const was = t.baseTotal[0] > 0 ? t.baseTotal[node] / t.baseTotal[0] : 0;
+		const is = t.total[0] > 0 ? t.total[node] / t.total[0] : 0;
+		let delta = is - was;
+
+		if (this.d.options.negate)
+			delta = -delta;
+		const k = Math.min(1, Math.sqrt(Math.abs(delta) * 4)), mix = (a, b) => Math.round(a + (b - a) * k);
+		const grey = this.look.dark ? 190 : 235, to = delta > 0 ? [232, 110, 40] : [60, 140, 220];
+		return k < 0.02 ? "rgb(" + grey + "," + grey + "," + grey + ")"
+			: "rgb(" + mix(grey, to[0]) + "," + mix(grey, to[1]) + "," + mix(grey, to[2]) + ")";
+	}
+
+	/* -- state: what is shown, in the address bar too -- */
+
+	/* Frames of a path of titles, by the tree that it is a path of; as far as they are found. */
+	followTitles(t, titles)
+	{
+		let at = 0;
+
+		for (const want of titles) {
+			let c = at + 1;
+			while (c < t.end[at] && this.model.title[t.frame[c]] !== want)
+				c = t.end[c];
+			if (c >= t.end[at])
+				break;
+			at = c;
+		}
+		return at;
+	}
+	frameByTitle(title)
+	{
+		return title ? this.model.title.indexOf(title) : -1;
+	}
+	toHash(push)
+	{
+		const s = this.state, p = [], enc = (x) => encodeURIComponent(x).replace(/%20/g, "+"), title = (f) => enc(this.model.title[f]);
+
+		if (s.tab !== "graph")
+			p.push("t=" + s.tab);
+		if (s.search)
+			p.push("s=" + enc(s.search));
+		if (s.regex)
+			p.push("re=1");
+		if (s.case)
+			p.push("case=1");
+		if (s.invert)
+			p.push("inv=1");
+		if (s.icicle !== this.d.options.icicle)
+			p.push("flip=1");
+		if (s.recursion)
+			p.push("rec=1");
+		if (s.classes)
+			p.push("c=" + [...s.classes].sort().join("."));
+		if (s.focus >= 0)
+			p.push("f=" + title(s.focus));
+		if (s.sand >= 0)
+			p.push("of=" + title(s.sand));
+		for (const f of s.hide)
+			p.push("hide=" + title(f));
+		if (this.pane.zoom)
+			p.push("z=" + this.tree.path(this.pane.zoom).map(title).join(";"));
+		const hash = p.join("&");
+		if (hash === this.hash)
+			return;
+		this.hash = hash;
+		if (this.inline)
+			return;
+		try {
+			const url = hash ? "#" + hash : location.pathname + location.search;
+			if (push)
+				history.pushState(null, "", url);
+			else
+				history.replaceState(null, "", url);
+		} catch (e) {
+			/* a sandboxed frame: the address stays as it is */
+		}
+	}
+	fromHash()
+	{
+		const raw = this.inline ? "" : location.hash.replace(/^#/, ""), s = this.state, o = this.d.options;
+		const dec = (x) => {
+			try {
+				return decodeURIComponent(x.replace(/\+/g, " "));
+			} catch (e) {
+				return x;
+			}
+		};
+		let zoom = "";
+
+		if (raw === this.hash && this.tree)
+			return;
+		Object.assign(s, { tab: "graph", search: "", regex: false, case: false, invert: false, icicle: o.icicle,
+				   recursion: false, classes: null, hide: [], focus: -1, sand: -1 });
+		for (const part of raw.split("&")) {
+			const k = part.indexOf("="), name = part.slice(0, k), v = part.slice(k + 1);
+			if (name === "t" && this.pages[v])
+				s.tab = v;
+			else if (name === "s")
+				s.search = dec(v);
+			else if (name === "re")
+				s.regex = true;
+			else if (name === "case")
+				s.case = true;
+			else if (name === "inv")
+				s.invert = true;
+			else if (name === "flip")
+				s.icicle = !o.icicle;
+			else if (name === "rec")
+				s.recursion = true;
+			else if (name === "c")
+				s.classes = new Set(v.split(".").map(Number).filter((c) => c >= 0 && c < CLASSES.length));
+			else if (name === "f")
+				s.focus = this.frameByTitle(dec(v));
+			else if (name === "of")
+				s.sand = this.frameByTitle(dec(v));
+			else if (name === "hide" && this.frameByTitle(dec(v)) >= 0)
+				s.hide.push(this.frameByTitle(dec(v)));
+			else if (name === "z")
+				zoom = v;
+		}
+		if (s.classes && !s.classes.size)
+			s.classes = null;
+		this.hash = raw;
+		this.input.value = s.search;
+		this.rebuild(zoom ? zoom.split(";").map(dec) : null);
+	}
+	/* Sets some of the state and shows it. */
+	go(change)
+	{
+		Object.assign(this.state, change);
+		this.show();
+		this.toHash(true);
+	}
+	changed(name)
+	{
+		if (name === "regex" || name === "case") {
+			this.search();
+			this.toHash(false);
+		} else if (name === "icicle") {
+			this.pane.keepEdge = true;
+			this.show();
+			this.toHash(false);
+		} else {
+			this.rebuild(name === "invert" ? null : this.titles());
+			this.toHash(true);
+		}
+	}
+	titles()
+	{
+		return this.tree.path(this.pane.zoom).map((f) => this.model.title[f]);
+	}
+	/* Derives the tree anew; the zoom stays where its path is still found. */
+	rebuild(titles)
+	{
+		const s = this.state;
+
+		this.upright = derive(this.model, this.whole, Object.assign({}, s, { invert: false }));
+		this.tree = s.invert ? invert(this.model, this.upright) : this.upright;
+		this.back = [];
+		this.tableOf = null;
+		this.sandOf = null;
+		this.pane.setTree(this.tree, titles ? this.followTitles(this.tree, titles) : 0);
+		this.search();
+		this.show();
+	}
+	show()
+	{
+		const s = this.state;
+
+		for (const name in this.pages) {
+			this.pages[name].hidden = s.tab !== name;
+			this.tabs[name].setAttribute("aria-selected", s.tab === name ? "true" : "false");
+			this.tabs[name].tabIndex = s.tab === name ? 0 : -1;
+		}
+		for (const name in this.toggles)
+			this.toggles[name].setAttribute("aria-pressed", s[name] ? "true" : "false");
+		this.pane.icicle = s.icicle;
+		this.crumbs.hidden = s.tab !== "graph";
+		this.showLegend();
+		this.showCrumbs();
+		if (s.tab === "table")
+			this.showTable();
+		else if (s.tab === "sand")
+			this.showSand();
+		else
+			this.pane.ask(true);
+		this.told(this.pane, -1, false);
+	}
+	reset()
+	{
+		Object.assign(this.state, { search: "", regex: false, case: false, invert: false, icicle: this.d.options.icicle,
+					    recursion: false, classes: null, hide: [], focus: -1 });
+		this.input.value = "";
+		this.rebuild(null);
+		this.toHash(true);
+	}
+
+	/* -- zoom -- */
+
+	zoomTo(node, isBack)
+	{
+		if (node === this.pane.zoom)
+			return;
+		if (!isBack)
+			this.back.push(this.pane.zoom);
+		this.pane.setZoom(node);
+		this.showCrumbs();
+		this.showFound();
+		this.told(this.pane, node, true);
+		this.toHash(true);
+	}
+	escape()
+	{
+		const s = this.state;
+
+		if (!this.menuBox.hidden)
+			this.closeMenu();
+		else if (!this.panelBox.hidden)
+			this.panel(null);
+		else if (s.tab !== "graph")
+			this.go({ tab: "graph" });
+		else if (this.pane.zoom)
+			this.zoomTo(this.back.length ? this.back.pop() : 0, true);
+		else if (s.search)
+			this.clearSearch();
+		else if (s.classes || s.hide.length || s.focus >= 0)
+			this.reset();
+	}
+	showCrumbs()
+	{
+		const t = this.tree, z = this.pane.zoom, path = [], items = [];
+
+		for (let n = z; n > 0; n = t.parent[n])
+			path.unshift(n);
+		path.unshift(0);
+		/* The middle of a long path is left out. */
+		const shown = path.length > 8 ? [path[0], path[1], -1, ...path.slice(-5)] : path;
+		for (const n of shown) {
+			if (items.length)
+				items.push(el("span", { "aria-hidden": "true" }, "›"));
+			if (n < 0)
+				items.push(el("span", null, "… " + (path.length - 7) + " more …"));
+			else
+				items.push(el("button", { type: "button", disabled: n === z, title: n ? this.model.title[t.frame[n]] : "show all",
+					"aria-current": n === z ? "location" : null, click: () => this.zoomTo(n) }, n ? this.model.title[t.frame[n]] : "all"));
+		}
+		const s = this.state, notes = [];
+		if (s.focus >= 0)
+			notes.push(["only stacks with " + this.model.title[s.focus], () => this.filter({ focus: -1 })]);
+		for (const f of s.hide)
+			notes.push(["without " + this.model.title[f], () => this.filter({ hide: s.hide.filter((x) => x !== f) })]);
+		for (const [text, undo] of notes)
+			items.push(el("button", { type: "button", class: "xf-warn", title: "press to undo", click: undo }, text + " ×"));
+		fill(this.crumbs, ...items);
+	}
+	filter(change)
+	{
+		const titles = this.titles();
+
+		Object.assign(this.state, change);
+		this.rebuild(titles);
+		this.toHash(true);
+	}
+
+	/* -- legend -- */
+
+	showLegend()
+	{
+		const t = this.whole, m = this.model, sums = new Float64Array(CLASSES.length);
+		let inlined = 0, unresolved = 0;
+
+		if (!this.shares) {
+			for (let i = 0; i < t.n; i++) {
+				const f = t.frame[i];
+				sums[f < 0 ? CLASSES.length - 1 : m.cls[f]] += t.self[i];
+				if (f >= 0 && m.flags[f] & INLINED)
+					inlined += t.self[i];
+				if (f >= 0 && m.flags[f] & UNRESOLVED)
+					unresolved += t.self[i];
+			}
+			this.shares = { sums, inlined, unresolved };
+		}
+		const all = t.total[0], chosen = this.state.classes, items = [];
+		CLASSES.forEach((name, c) => {
+			if (!this.shares.sums[c])
+				return;
+			const sw = el("span", { class: "xf-swatch" });
+			sw.style.background = this.palette[this.d.class_color[c]];
+			items.push(el("button", { type: "button", "aria-pressed": chosen && chosen.has(c) ? "true" : "false",
+				title: "stacks that end in " + name + " code; press to see only these, with Shift to add them",
+				click: (e) => this.chooseClass(c, e.shiftKey || e.ctrlKey) }, sw, name + " ",
+				el("span", { class: "xf-num" }, share(this.shares.sums[c], all))));
+		});
+		if (this.shares.inlined)
+			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "innermost function was inlined into its caller" },
+				"paler, slanted: inlined " + share(this.shares.inlined, all)));
+		if (this.shares.unresolved)
+			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "no symbol for the innermost address" },
+				"grey tone: no symbol " + share(this.shares.unresolved, all)));
+		fill(this.legend, ...items);
+	}
+	chooseClass(c, add)
+	{
+		const old = this.state.classes;
+		let set = new Set(add && old ? old : []);
+
+		if (old && old.has(c)) {
+			set = new Set(add ? old : []);
+			set.delete(c);
+		} else {
+			set.add(c);
+		}
+		this.filter({ classes: set.size ? set : null });
+	}
+
+	/* -- search -- */
+
+	typed()
+	{
+		this.state.search = this.input.value;
+		clearTimeout(this.typing);
+		this.typing = setTimeout(() => {
+			this.search();
+			this.toHash(false);
+		}, this.tree.n > 200000 ? 150 : 30);
+	}
+	searchKey(e)
+	{
+		if (e.key === "Enter") {
+			clearTimeout(this.typing);
+			this.search();
+			this.toHash(false);
+			this.step(e.shiftKey ? -1 : 1);
+			e.preventDefault();
+		} else if (e.key === "Escape") {
+			if (this.input.value)
+				this.clearSearch();
+			else
+				this.focusGraph();
+			e.stopPropagation();
+		} else if (e.key === "ArrowDown" && this.state.tab === "graph") {
+			this.focusGraph();
+		}
+	}
+	clearSearch()
+	{
+		this.input.value = this.state.search = "";
+		this.search();
+		this.toHash(false);
+	}
+	focusGraph()
+	{
+		(this.state.tab === "table" ? this.tableWrap : this.state.tab === "sand" ? this.callers.canvas : this.pane.canvas).focus();
+	}
+	/* Marks the frames whose title (or, with module:, module) matches. */
+	search()
+	{
+		const s = this.state, m = this.model;
+		let test = null, bad = "";
+
+		if (s.search) {
+			if (s.regex) {
+				try {
+					const re = new RegExp(s.search, s.case ? "u" : "iu");
+					test = (x) => re.test(x);
+				} catch (e) {
+					bad = "not a regular expression";
+				}
+			} else if (s.case) {
+				test = (x) => x.includes(s.search);
+			} else {
+				const low = s.search.toLowerCase();
+				test = (x) => x.toLowerCase().includes(low);
+			}
+		}
+		this.input.setAttribute("aria-invalid", bad ? "true" : "false");
+		this.bad = bad;
+		this.found = null;
+		this.foundFrames = 0;
+		if (test) {
+			this.found = new Uint8Array(m.n);
+			for (let f = 0; f < m.n; f++)
+				if (test(m.title[f])) {
+					this.found[f] = 1;
+					this.foundFrames++;
+				}
+		}
+		this.matches = null;
+		this.showFound();
+		for (const p of [this.pane, this.callers, this.callees])
+			p.ask(false);
+		if (s.tab === "table")
+			this.showTable();
+		for (const name of ["regex", "case"])
+			this.toggles[name].setAttribute("aria-pressed", s[name] ? "true" : "false");
+	}
+	/* Weight of the stacks below `from` that hold a match at or below it: each stack once. */
+	matched(t, from)
+	{
+		let sum = 0;
+
+		for (let i = from; i < t.end[from]; ) {
+			const f = t.frame[i];
+			if (f >= 0 && this.found[f]) {
+				sum += t.total[i];
+				i = t.end[i];
+			} else {
+				i++;
+			}
+		}
+		return sum;
+	}
+	showFound()
+	{
+		const on = this.found !== null, t = this.tree, z = this.pane.zoom;
+
+		this.prev.disabled = this.next.disabled = !on || !this.foundFrames;
+		if (!on) {
+			this.foundText.textContent = this.bad;
+			return;
+		}
+		const all = this.matched(t, 0), text = [share(all, this.total) + " of all"];
+		if (z || this.tree.total[0] !== this.total)
+			text.unshift(share(z ? this.matched(t, z) : all, t.total[z]) + " of the view");
+		this.foundText.textContent = "matched: " + text.join(", ");
+		this.foundText.title = count(this.scaled(all)) + " " + this.unit + ", " + count(this.foundFrames) + " functions";
+	}
+	/* Selects the next (1) or previous (-1) match of the view, outermost boxes only. */
+	step(way)
+	{
+		const t = this.tree, z = this.pane.zoom;
+
+		if (!this.found)
+			return;
+		if (this.state.tab !== "graph")
+			return;
+		const list = [];
+		for (let i = z; i < t.end[z]; ) {
+			if (t.frame[i] >= 0 && this.found[t.frame[i]]) {
+				list.push(i);
+				i = t.end[i];
+			} else {
+				i++;
+			}
+		}
+		if (!list.length)
+			return;
+		const cur = list.indexOf(this.pane.selected);
+		const k = cur < 0 ? (way > 0 ? 0 : list.length - 1) : (cur + way + list.length) % list.length;
+		this.pane.scrollTo(list[k]);
+		this.pane.select(list[k], true);
+		this.stateText.textContent = "match " + count(k + 1) + " of " + count(list.length);
+	}
+
+	/* -- telling about a box -- */
+
+	facts(pane, node)
+	{
+		const t = pane.tree, m = this.model, f = t.frame[node], whole = this.total, view = t.total[pane.zoom];
+		const num = (v) => count(this.scaled(v)) + " " + this.unit;
+		const shares = [num(t.total[node]), share(t.total[node], whole) + " of all"];
+
+		if (view !== whole)
+			shares.push(share(t.total[node], view) + " of the view");
+		shares.push("self " + num(t.self[node]) + (t.self[node] ? " (" + share(t.self[node], whole) + ")" : ""));
+		if (t.baseTotal)
+			shares.push("before " + num(t.baseTotal[node]) + " (" + share(t.baseTotal[node], t.baseTotal[0]) + ")");
+		const about = [];
+		if (f >= 0) {
+			if (m.module(f))
+				about.push(m.module(f));
+			if (m.where(f))
+				about.push(m.where(f));
+			if (!(m.flags[f] & GROUP))
+				about.push(m.cls[f] === 3 ? "JIT" : m.space(f));
+			if (m.flags[f] & INLINED)
+				about.push("inlined");
+			if (m.flags[f] & UNRESOLVED)
+				about.push("no symbol");
+		}
+		return { name: f >= 0 ? m.title[f] : "all", about: about.join(" · "), shares: shares.join(" · ") };
+	}
+	told(pane, node, aloud)
+	{
+		if (node < 0) {
+			if (pane.hover < 0)
+				fill(this.line, el("span", { class: "xf-sub" }, "Point at a box to read about it, press to zoom, Escape to go back."));
+			return;
+		}
+		const x = this.facts(pane, node);
+		fill(this.line, el("b", null, x.name), x.about ? "  " + x.about : "", el("br"), x.shares);
+		if (aloud)
+			this.live.textContent = x.name + ", " + x.shares + (x.about ? ", " + x.about : "");
+	}
+	hovered(pane, node, e)
+	{
+		if (node < 0) {
+			this.tip.hidden = true;
+			this.told(pane, pane.selected, false);
+			return;
+		}
+		this.told(pane, node, false);
+		if (!e || e.pointerType === "touch")
+			return;
+		const x = this.facts(pane, node), tip = this.tip;
+		if (tip.at !== node || tip.of !== pane.tree || tip.hidden) {
+			fill(tip, el("b", null, x.name.length > 400 ? x.name.slice(0, 400) + "…" : x.name));
+			if (x.about)
+				tip.append(el("div", null, x.about));
+			tip.append(el("div", null, x.shares));
+			tip.at = node;
+			tip.of = pane.tree;
+			tip.hidden = false;
+		}
+		const r = this.root.getBoundingClientRect(), w = tip.offsetWidth, h = tip.offsetHeight;
+		let left = e.clientX - r.left + 14, top = e.clientY - r.top + 18;
+		if (left + w > r.width - 6)
+			left = Math.max(6, e.clientX - r.left - w - 12);
+		if (top + h > r.height - 6)
+			top = Math.max(6, e.clientY - r.top - h - 12);
+		tip.style.left = left + "px";
+		tip.style.top = top + "px";
+	}
+	drawn(pane)
+	{
+		if (pane !== this.pane || this.state.tab !== "graph")
+			return;
+		const t = this.tree, z = this.pane.zoom, boxes = t.end[z] - z;
+		let thin = 0;
+		for (let b = 0; b < pane.boxes; b++)
+			thin += pane.node[b] < 0 ? 1 : 0;
+		this.stateText.textContent = count(boxes) + (boxes === 1 ? " box" : " boxes") + (thin ? "; the narrowest appear when you zoom in" : "");
+	}
+
+	/* -- menu of a box -- */
+
+	menu(pane, node, x, y)
+	{
+		const f = pane.tree.frame[node], m = this.model, title = f >= 0 ? m.title[f] : "all";
+		const items = [["Zoom to it", () => pane.onzoom(pane, node)]];
+
+		if (f >= 0) {
+			items.push(["Copy name", () => this.copy(title)],
+				["Copy stack", () => this.copy(this.stackText(pane, node))],
+				["Search for this name", () => this.searchFor(title)],
+				["Only stacks with this function", () => this.filter({ focus: f })],
+				["Hide stacks with this function", () => this.filter({ hide: [...this.state.hide, f] })],
+				["Callers and callees", () => this.sandwich(f)]);
+		}
+		if (this.state.focus >= 0 || this.state.hide.length)
+			items.push(["Show all stacks again", () => this.filter({ focus: -1, hide: [] })]);
+		this.tip.hidden = true;
+		fill(this.menuBox, el("div", { class: "xf-menu-head" }, title), ...items.map(([label, act]) =>
+			el("button", { type: "button", role: "menuitem", tabindex: -1, click: () => {
+				this.closeMenu();
+				act();
+			} }, label)));
+		this.menuFrom = pane.canvas;
+		this.menuBox.hidden = false;
+		const r = this.root.getBoundingClientRect();
+		this.menuBox.style.left = Math.max(4, Math.min(x - r.left, r.width - this.menuBox.offsetWidth - 4)) + "px";
+		this.menuBox.style.top = Math.max(4, Math.min(y - r.top, r.height - this.menuBox.offsetHeight - 4)) + "px";
+		this.menuBox.querySelector("button").focus();
+	}
+	menuKey(e)
+	{
+		const all = [...this.menuBox.querySelectorAll("button")], k = all.indexOf(document.activeElement);
+
+		if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+			all[(k + (e.key === "ArrowDown" ? 1 : all.length - 1)) % all.length].focus();
+			e.preventDefault();
+		} else if (e.key === "Escape" || e.key === "Tab") {
+			this.closeMenu();
+			e.preventDefault();
+		}
+		e.stopPropagation();
+	}
+	closeMenu()
+	{
+		this.menuBox.hidden = true;
+		if (this.menuFrom)
+			this.menuFrom.focus();
+	}
+	stackText(pane, node)
+	{
+		const names = pane.tree.path(node).map((f) => this.model.title[f]);
+
+		if (pane.tree.frame[0] >= 0)
+			names.unshift(this.model.title[pane.tree.frame[0]]);
+		return names.reverse().join("\n") + "\n";
+	}
+	copy(text)
+	{
+		const old = () => {
+			const area = el("textarea", { class: "xf-live", "aria-label": "text to copy" });
+			area.value = text;
+			this.root.append(area);
+			area.select();
+			try {
+				document.execCommand("copy");
+			} catch (e) {
+				/* not allowed here */
+			}
+			area.remove();
+		};
+		this.copied = text;
+		if (navigator.clipboard && window.isSecureContext)
+			navigator.clipboard.writeText(text).catch(old);
+		else
+			old();
+		this.live.textContent = this.stateText.textContent = "copied";
+	}
+	searchFor(title)
+	{
+		this.state.regex = false;
+		this.state.case = true;
+		this.state.search = this.input.value = title;
+		this.search();
+		this.toHash(false);
+	}
+
+	/* -- panels -- */
+
+	panel(name)
+	{
+		const p = this.panelBox, was = p.hidden ? null : this.panelName;
+		const open = name && was !== name;
+
+		for (const [b, n] of [[this.qualityButton, "about"], [this.aboutButton, "about"], [this.helpButton, "help"]])
+			if (b)
+				b.setAttribute("aria-expanded", open && n === name ? "true" : "false");
+		p.hidden = !open;
+		this.panelName = name;
+		if (!open)
+			return;
+		const close = el("button", { type: "button", class: "xf-close", click: () => this.panel(null) }, "Close");
+		const list = (pairs) => el("dl", null, ...pairs.flatMap(([k, v]) => [el("dt", null, k), el("dd", null, v)]));
+		p.setAttribute("aria-label", name === "help" ? "Help" : "Details");
+		if (name === "help") {
+			const keys = [["/", "search"], ["n  N", "next, previous match"], ["← →", "neighbours"], ["↑ ↓", "caller, widest callee"],
+				["Enter", "zoom to the selected box"], ["Esc", "go back"], ["r", "reset"], ["f", "flip"], ["i", "invert"], ["c", "copy the name"],
+				["s", "copy the stack"], ["d", "light, dark"], ["Shift+F10", "menu of the box (or the right mouse button)"], ["?", "this help"]];
+			const dl = el("dl");
+			for (const [k, v] of keys)
+				dl.append(el("dt", null, el("kbd", null, k)), el("dd", null, v));
+			fill(p, close, el("h2", null, "Keys"), dl, el("h2", null, "What the picture says"), el("p", null,
+				"Each box is a function, as wide as its share of " + this.unit + "; what it called lies on it. The order from left to right is " +
+				"alphabetical, not time. Boxes narrower than half a pixel are drawn together and appear when you zoom in; shares always count everything."));
+			return;
+		}
+		const d = this.d, facts = d.facts.slice();
+		facts.unshift(["total", count(this.scaled(this.total)) + " " + this.unit], ["boxes", count(this.whole.n - 1)], ["functions", count(this.model.n)]);
+		if (d.event)
+			facts.unshift(["event", d.event]);
+		if (d.notes)
+			facts.push(["notes", d.notes]);
+		fill(p, close);
+		if (d.quality.length)
+			p.append(el("h2", null, "Quality"), el("ul", null, ...d.quality.map((q) => el("li", null, q.text))));
+		p.append(el("h2", null, "Recording"), list(facts));
+	}
+
+	/* -- table -- */
+
+	showTable()
+	{
+		const m = this.model, whole = this.total, sort = this.sort;
+
+		if (!this.tableOf) {
+			this.tableOf = byFrame(m, this.upright);
+			this.tableMore = ROWS;
+		}
+		const { self, total } = this.tableOf, rows = [];
+		for (let f = 0; f < m.n; f++)
+			if (total[f] > 0 && !(m.flags[f] & GROUP && !self[f]) && (!this.found || this.found[f]))
+				rows.push(f);
+		const text = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+		const cmp = { self: (a, b) => self[a] - self[b], total: (a, b) => total[a] - total[b],
+			      name: (a, b) => text(m.title[a], m.title[b]), module: (a, b) => text(m.module(a), m.module(b)),
+			      space: (a, b) => m.cls[a] - m.cls[b] }[sort.by];
+		rows.sort((a, b) => (sort.down ? cmp(b, a) : cmp(a, b)) || self[b] - self[a] || total[b] - total[a] || a - b);
+		const head = (by, label, right) => el("th", { scope: "col", class: right ? "xf-r" : null,
+			"aria-sort": sort.by === by ? (sort.down ? "descending" : "ascending") : "none" },
+			el("button", { type: "button", click: () => {
+				this.sort = { by, down: sort.by === by ? !sort.down : right };
+				this.showTable();
+				this.tableWrap.querySelector("[aria-sort=\"ascending\"] button, [aria-sort=\"descending\"] button").focus();
+			} }, label + (sort.by === by ? (sort.down ? " ▾" : " ▴") : "")));
+		const body = el("tbody");
+		for (const f of rows.slice(0, this.tableMore))
+			body.append(el("tr", null,
+				el("td", { class: "xf-r" }, count(this.scaled(self[f]))), el("td", { class: "xf-r" }, share(self[f], whole)),
+				el("td", { class: "xf-r" }, count(this.scaled(total[f]))), el("td", { class: "xf-r" }, share(total[f], whole)),
+				el("td", null, el("button", { type: "button", title: "callers and callees", click: () => this.sandwich(f) }, m.title[f])),
+				el("td", null, m.module(f)), el("td", { class: "xf-hide-narrow" }, m.flags[f] & GROUP ? "" : m.cls[f] === 3 ? "JIT" : m.space(f))));
+		const more = rows.length - this.tableMore;
+		fill(this.tableWrap, el("table", null,
+			el("caption", null, count(rows.length) + " functions; self: the function itself, total: with all that it called" + (this.found ? "; those that match the search" : "")),
+			el("thead", null, el("tr", null, head("self", "Self", true), el("th", { scope: "col", class: "xf-r" }, "%"), head("total", "Total", true),
+				el("th", { scope: "col", class: "xf-r" }, "%"), head("name", "Function"), head("module", "Module"),
+				el("th", { scope: "col", class: "xf-hide-narrow", "aria-sort": sort.by === "space" ? (sort.down ? "descending" : "ascending") : "none" },
+					...head("space", "Space").childNodes))),
+			body));
+		if (more > 0)
+			this.tableWrap.append(el("button", { type: "button", click: () => {
+				this.tableMore += 1000;
+				this.showTable();
+			} }, count(more) + " more"));
+	}
+
+	/* -- callers and callees -- */
+
+	sandwich(f)
+	{
+		this.go({ tab: "sand", sand: f });
+	}
+	sandTo(pane, node)
+	{
+		const f = pane.tree.frame[node];
+
+		if (node && f >= 0)
+			this.sandwich(f);
+	}
+	showSand()
+	{
+		const s = this.state, m = this.model;
+
+		if (s.sand < 0) {
+			/* The function with the largest self is a good start. */
+			const { self } = this.tableOf = this.tableOf || byFrame(m, this.upright);
+			let best = 0;
+			for (let f = 1; f < m.n; f++)
+				if (self[f] > self[best])
+					best = f;
+			s.sand = best;
+		}
+		if (this.sandOf === s.sand)
+			return;
+		this.sandOf = s.sand;
+		this.tableMore = this.tableMore || ROWS;
+		const callees = calleesOf(m, this.upright, s.sand), callers = callersOf(m, this.upright, s.sand);
+		this.callers.setTree(callers, 0);
+		this.callees.setTree(callees, 0);
+		fill(this.sandHead, el("b", null, m.title[s.sand]), el("span", { class: "xf-sub" }, [m.module(s.sand), m.where(s.sand),
+			count(this.scaled(callees.total[0])) + " " + this.unit, share(callees.total[0], this.total) + " of all",
+			"self " + share(callees.self[0], this.total)].filter(Boolean).join(" · ")),
+			el("button", { type: "button", click: () => {
+				this.searchFor(m.title[s.sand]);
+				this.go({ tab: "graph" });
+			} }, "Find in the graph"));
+	}
+
+	/* -- keys that work anywhere -- */
+
+	tabKey(e)
+	{
+		const names = Object.keys(this.tabs), k = names.indexOf(this.state.tab);
+
+		if (e.key === "ArrowRight" || e.key === "ArrowLeft") {
+			const to = names[(k + (e.key === "ArrowRight" ? 1 : names.length - 1)) % names.length];
+			this.go({ tab: to });
+			this.tabs[to].focus();
+			e.preventDefault();
+		}
+	}
+	key(e)
+	{
+		const tag = e.target && e.target.localName;
+
+		if (e.defaultPrevented || e.ctrlKey || e.altKey || e.metaKey)
+			return;
+		if (e.key === "Escape") {
+			this.escape();
+			return;
+		}
+		if (this.inline || tag === "input" || tag === "textarea" || tag === "select")
+			return;
+		const pane = this.pane, node = pane.selected >= 0 ? pane.selected : pane.zoom;
+		const name = () => this.tree.frame[node] >= 0 ? this.model.title[this.tree.frame[node]] : "all";
+		const acts = {
+			"/": () => { this.input.focus(); this.input.select(); },
+			n: () => this.step(1), N: () => this.step(-1), r: () => this.reset(), "?": () => this.panel("help"),
+			f: () => this.toggles.icicle.click(), i: () => this.toggles.invert.click(), d: () => this.themeButton.click(),
+			c: () => this.copy(name()), s: () => this.copy(this.stackText(pane, node)),
+		};
+		if (acts[e.key]) {
+			acts[e.key]();
+			e.preventDefault();
+		} else if (/^Arrow/.test(e.key) && (e.target === document.body || e.target === document.documentElement) && this.state.tab === "graph") {
+			pane.canvas.focus();
+			pane.key(e);
+		}
+	}
+}
+
+/* ---- start ---- */
+
+/*
+ * The script stands behind the data and before the static picture, which is hidden at once so that no time is
+ * spent on drawing it; it comes back when the viewer cannot start.
+ */
+function start()
+{
+	const script = document.currentScript, root = script.ownerSVGElement || null;
+	const scope = root || document;
+	const data = scope.querySelector("[id=\"xenflame-data\"]");
+	const alone = !root || root === document.documentElement;
+	const size = root ? [root.getAttribute("width"), root.getAttribute("height")] : null;
+	let mount;
+
+	if (root) {
+		mount = document.createElementNS(SVG, "foreignObject");
+		for (const [k, v] of [["x", "0"], ["y", "0"], ["width", "100%"], ["height", "100%"]])
+			mount.setAttribute(k, v);
+		root.classList.add("xf-live-svg");
+		root.setAttribute("width", "100%");
+		if (alone)
+			root.setAttribute("height", "100%");
+		root.append(mount);
+	} else {
+		mount = document.getElementById("xenflame");
+	}
+	readData(data).then((d) => {
+		const v = new Viewer(d, mount, !alone);
+		(root || document.documentElement).xenflame = v;	/* for tests and for the curious */
+	}).catch((e) => {
+		/* Without the viewer, the static picture is what there is. */
+		if (root) {
+			mount.remove();
+			root.classList.remove("xf-live-svg");
+			root.setAttribute("width", size[0]);
+			root.setAttribute("height", size[1]);
+		} else {
+			mount.textContent = "The graph cannot be shown by this browser: " + (e && e.message);
+		}
+		if (window.console)
+			console.error("xenflame:", e);
+	});
+}
+
+start();
+})();
