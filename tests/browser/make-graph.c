@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Makes graphs for the browser tests and the browser benchmark, without a recording:
+ *
+ *	make-graph FORMAT KIND [NUMBER] [OPTION=VALUE …]  >file
+ *
+ * KIND: xen (a small host, all kinds of frames), big (about NUMBER boxes, seeded), deep (one stack of NUMBER
+ * frames among others), hostile (names that try to break out), huge (weights over 2^53), empty.
+ */
+#include "base/base.h"
+#include "render/render.h"
+
+static struct strtab strings;
+static struct profile prof;
+
+static frame_id frame(const char *name, const char *module, const char *file, u32 line, enum space space, u8 flags)
+{
+	struct frame f = {
+		strtab_adds(&strings, name), strtab_adds(&strings, module), strtab_adds(&strings, file), line,
+		(u8)space, flags
+	};
+
+	return profile_frame(&prof, &f);
+}
+
+static void stack(u64 weight, const frame_id *frames, size_t n)
+{
+	node_id at = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		at = profile_child(&prof, at, frames[i]);
+	profile_add(&prof, 0, at, weight, weight);
+}
+
+#define STACK(weight, ...) do {						\
+	const frame_id s[] = { __VA_ARGS__ };				\
+	stack(weight, s, ARRAY_SIZE(s));				\
+} while (0)
+
+/* Weights add up to 1,000; `copy` is in 300 of them, twice in 50; hypervisor self is 400. */
+static void make_xen(void)
+{
+	frame_id dd = frame("dd", "", "", 0, SPACE_NONE, FRAME_GROUP);
+	frame_id guest = frame("[guest]", "", "", 0, SPACE_NONE, FRAME_GROUP);
+	frame_id java = frame("java", "", "", 0, SPACE_NONE, FRAME_GROUP);
+	frame_id start = frame("_start", "dd", "crt1.S", 115, SPACE_USER, 0);
+	frame_id mainf = frame("main", "dd", "dd.c", 2100, SPACE_USER, 0);
+	frame_id copy = frame("copy", "dd", "dd.c", 1700, SPACE_USER, 0);
+	frame_id swab = frame("swab", "libc.so.6", "swab.c", 44, SPACE_USER, FRAME_INLINED);
+	frame_id writef = frame("__GI___libc_write", "libc.so.6", "write.c", 26, SPACE_USER, 0);
+	frame_id entry = frame("entry_SYSCALL_64_after_hwframe", "vmlinux", "entry_64.S", 120, SPACE_KERNEL, 0);
+	frame_id sys = frame("do_syscall_64", "vmlinux", "common.c", 83, SPACE_KERNEL, 0);
+	frame_id vfs = frame("vfs_write", "vmlinux", "read_write.c", 588, SPACE_KERNEL, 0);
+	frame_id fdget = frame("fdget_pos", "vmlinux", "file.h", 70, SPACE_KERNEL, FRAME_INLINED);
+	frame_id hyper = frame("xen_hypercall_sched_op", "vmlinux", "", 0, SPACE_KERNEL, 0);
+	frame_id lstar = frame("lstar_enter", "xen-syms", "entry.S", 290, SPACE_HV, 0);
+	frame_id pvh = frame("pv_hypercall", "xen-syms", "hypercall.c", 148, SPACE_HV, 0);
+	frame_id sched = frame("do_sched_op", "xen-syms", "schedule.c", 1700, SPACE_HV, 0);
+	frame_id lock = frame("_spin_lock", "xen-syms", "spinlock.c", 200, SPACE_HV, 0);
+	frame_id lockcb = frame("_spin_lock_cb", "xen-syms", "spinlock.c", 180, SPACE_HV, FRAME_INLINED);
+	frame_id unknown = frame("[xen+0x23f1a0]", "xen-syms", "", 0, SPACE_HV, FRAME_UNRESOLVED);
+	frame_id gk = frame("native_safe_halt", "vmlinux", "", 0, SPACE_GUEST_KERNEL, 0);
+	frame_id gu = frame("qemu_main_loop", "guest-app", "", 0, SPACE_GUEST_USER, 0);
+	frame_id jit = frame("Ljava/util/HashMap;::get", "perf-4242.map", "", 0, SPACE_USER, FRAME_JIT);
+	frame_id interp = frame("Interpreter", "perf-4242.map", "", 0, SPACE_USER, FRAME_JIT);
+
+	STACK(100, dd, start, mainf, copy, swab);
+	STACK(50, dd, start, mainf, copy, mainf, copy);
+	STACK(60, dd, start, mainf, copy, writef, entry, sys, vfs);
+	STACK(40, dd, start, mainf, copy, writef, entry, sys, vfs, fdget);
+	STACK(50, dd, start, mainf, copy, writef, entry, sys, hyper, lstar, pvh, sched, lock, lockcb);
+	STACK(150, dd, start, mainf, writef, entry, sys, hyper, lstar, pvh, sched);
+	STACK(120, dd, entry, sys, hyper, lstar, pvh, sched, lock);
+	STACK(80, dd, entry, sys, hyper, lstar, unknown);
+	STACK(100, guest, gk);
+	STACK(50, guest, gu);
+	STACK(120, java, interp, interp, interp, jit);
+	STACK(80, java, interp, entry, sys, vfs);
+}
+
+static u64 seed = 42;
+
+static u32 roll(u32 n)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (u32)((seed >> 33) % n);
+}
+
+/*
+ * About `want` boxes: stacks of 15 to 40 frames, of 5,000 functions of a host, that share their beginnings.
+ */
+static void make_big(u32 want)
+{
+	static const char *const words[] = {
+		"read", "write", "alloc", "page", "queue", "vcpu", "lock", "timer", "event", "grant", "irq", "map", "flush",
+		"sched", "copy", "net", "blk", "send", "recv", "poll"
+	};
+	u32 nf = MAX(want / 20, 50), i;
+	VEC(frame_id) f = { NULL, 0, 0 };
+	frame_id *path = xcalloc(64, sizeof(*path));
+	u32 depth = 0;
+
+	nf = MIN(nf, 20000);
+	for (i = 0; i < nf; i++) {
+		static const enum space spaces[] = { SPACE_USER, SPACE_USER, SPACE_KERNEL, SPACE_KERNEL, SPACE_HV };
+		static const char *const modules[] = { "app", "libc.so.6", "vmlinux", "vmlinux", "xen-syms" };
+		u32 k = roll(5);
+		char name[96];
+
+		snprintf(name, sizeof(name), "%s_%s_%s_%u", words[roll(20)], words[roll(20)], words[roll(20)], (unsigned int)i);
+		vec_push(&f, frame(name, modules[k], "file.c", roll(3000) + 1, spaces[k], roll(8) ? 0 : FRAME_INLINED));
+	}
+	while (prof.nodes.n < want) {
+		u32 keep = depth ? roll(depth) : 0;
+
+		/* Mostly near the leaf: towers that split late. */
+		if (roll(3) && depth > 4)
+			keep = depth - 1 - roll(4);
+		depth = MAX(keep + 1, 15 + roll(26));
+		for (i = keep; i < depth; i++)
+			path[i] = f.v[roll(nf)];
+		stack(1 + roll(9), path, depth);
+	}
+	free(path);
+	vec_release(&f);
+}
+
+static void make_deep(u32 n)
+{
+	frame_id even = frame("even", "app", "rec.c", 10, SPACE_USER, 0), odd = frame("odd", "app", "rec.c", 20, SPACE_USER, 0);
+	frame_id *path = xcalloc(n + 1, sizeof(*path));
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		path[i] = i % 2 ? odd : even;
+	stack(90, path, n);
+	path[0] = frame("other", "app", "", 0, SPACE_USER, 0);
+	stack(10, path, 1);
+	free(path);
+}
+
+static void make_hostile(void)
+{
+	static const char *const names[] = {
+		"</script><script>window.pwned=1</script>", "]]><script>window.pwned=1</script>", "<img src=x onerror=\"window.pwned=1\">",
+		"\"><svg onload=\"window.pwned=1\">", "' onmouseover='window.pwned=1", "&lt;b&gt;&amp;", "</title><script>window.pwned=1</script>",
+		"<!--", "-->", "\\u003cscript>", "javascript:window.pwned=1", "a;b c:d", "\x1b[31mred\x01\x7f", "\xff\xfe\xc0\x80", "\xef\xbf\xbe",
+		"\xf0\x9f\x94\xa5 \xe6\xbc\xa2\xe5\xad\x97", "__proto__", "constructor", "hasOwnProperty", "toString", "\xe2\x80\xa8\xe2\x80\xa9",
+		"operator<<", "std::function<void (int&&)>::operator()(int&&) const", "${window.pwned=1}", "`window.pwned=1`", "%s%n%00", " ",
+	};
+	frame_id root = frame("comm</title>]]>", "", "", 0, SPACE_NONE, FRAME_GROUP);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		STACK(10, root, frame(names[i], names[i], names[ARRAY_SIZE(names) - 1 - i], 7, SPACE_HV, 0));
+}
+
+static void make_huge(void)
+{
+	frame_id a = frame("a", "m", "", 0, SPACE_KERNEL, 0), b = frame("b", "m", "", 0, SPACE_HV, 0);
+
+	STACK(1ULL << 60, a);
+	STACK((1ULL << 60) + 1, a, b);
+}
+
+static const char *option(int argc, char **argv, const char *name)
+{
+	size_t n = strlen(name);
+	int i;
+
+	for (i = 3; i < argc; i++)
+		if (!strncmp(argv[i], name, n) && argv[i][n] == '=')
+			return argv[i] + n + 1;
+	return NULL;
+}
+
+static u32 number(const char *s, u32 other)
+{
+	u64 v;
+
+	return s && !parse_dec(&s, s + strlen(s), &v) ? (u32)v : other;
+}
+
+int main(int argc, char **argv)
+{
+	static const char evil[] = "</script><script>window.pwned=1</script>]]><b onclick=\"window.pwned=1\">";
+	static const struct render_fact facts[] = { { "host", "dom0.example" }, { "command", "perf kvm --host --guest record -a -g" } };
+	static const struct render_fact evil_facts[] = { { evil, evil } };
+	static const struct render_quality quality[] = {
+		{ "lost", "12 samples lost; a larger ring buffer keeps them: perf record -m 16M", 12, true },
+		{ "unresolved_hv", "80 hypervisor frames without a symbol; give the file by --xen-syms=FILE", 80, false },
+	};
+	static const struct render_quality evil_quality[] = { { evil, evil, 1, false } };
+	const char *kind = argc > 2 ? argv[2] : "xen";
+	const struct render_writer *w = render_writer_by_name(argc > 1 ? argv[1] : "svg");
+	u32 n = number(argc > 3 ? argv[3] : NULL, 10000);
+	struct view_opts vo = { .event = 0 };
+	struct render_opts ro = { .min_width = -1 };
+	struct render_input in = { .profile = &prof };
+	struct error err = { "" };
+	struct view view;
+	struct out o;
+
+	if (!w) {
+		fputs("usage: make-graph FORMAT xen|big|deep|hostile|huge|empty [NUMBER] [OPTION=VALUE …]\n", stderr);
+		return 2;
+	}
+	strtab_init(&strings);
+	profile_init(&prof, &strings);
+	prof.unit = "samples";
+	profile_event(&prof, strtab_adds(&strings, "cycles"));
+	ro.title = option(argc, argv, "title");
+	ro.subtitle = option(argc, argv, "subtitle");
+	ro.colors = option(argc, argv, "colors");
+	ro.background = option(argc, argv, "bgcolors");
+	ro.icicle = option(argc, argv, "icicle") != NULL;
+	ro.annotate_all = option(argc, argv, "annotate") != NULL;
+	ro.plain_data = option(argc, argv, "plain") != NULL;
+	ro.dark = option(argc, argv, "dark") != NULL;
+	ro.color = option(argc, argv, "color") != NULL;
+	ro.width = number(option(argc, argv, "width"), 0);
+	ro.columns = number(option(argc, argv, "columns"), 0);
+	ro.scale = number(option(argc, argv, "scale"), 1);
+	ro.font = option(argc, argv, "font");
+	if (!strcmp(kind, "xen")) {
+		in.facts = facts;
+		in.nr_facts = ARRAY_SIZE(facts);
+		in.quality = quality;
+		in.nr_quality = ARRAY_SIZE(quality);
+		make_xen();
+	} else if (!strcmp(kind, "big")) {
+		make_big(n);
+	} else if (!strcmp(kind, "deep")) {
+		make_deep(n);
+	} else if (!strcmp(kind, "hostile")) {
+		ro.title = ro.subtitle = ro.notes = ro.count_name = ro.font = ro.name_type = evil;
+		in.facts = evil_facts;
+		in.nr_facts = ARRAY_SIZE(evil_facts);
+		in.quality = evil_quality;
+		in.nr_quality = ARRAY_SIZE(evil_quality);
+		make_hostile();
+	} else if (!strcmp(kind, "huge")) {
+		make_huge();
+	}
+	if (view_build(&view, &prof, &vo, &err))
+		goto fail;
+	in.view = &view;
+	if (out_open(&o, "-", &err) || w->write(&o, &in, &ro, &err) || out_close(&o, &err))
+		goto fail;
+	view_release(&view);
+	profile_release(&prof);
+	strtab_release(&strings);
+	return 0;
+fail:
+	fprintf(stderr, "make-graph: %s\n", err.msg);
+	return 1;
+}

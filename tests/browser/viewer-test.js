@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The viewer in a real browser: what people do with it, in the SVG and in the HTML file.  The right
+// answers come from the stacks of make_xen() in make-graph.c, added up by hand.
+'use strict';
+const fs = require('fs');
+const t = require('./lib.js');
+
+const line = page => page.locator('.xf-line').innerText();
+const found = page => page.locator('.xf-found').innerText();
+const hash = page => page.evaluate(() => decodeURIComponent(location.hash));
+const crumbs = page => page.locator('.xf-crumbs').innerText();
+
+async function search(page, text) {
+	await page.locator('.xf-search').fill(text);
+	await page.waitForTimeout(250);
+}
+
+async function zoom(browser, file) {
+	const page = await t.open(browser, file);
+	t.match(await page.locator('.xf-head').innerText(), /Flame graph[^]*cycles · 1,000 samples/, 'title, event, total');
+	const s = await t.spot(page, ['dd', '_start', 'main']);
+	await page.mouse.move(s.x, s.y);
+	t.match(await line(page), /^main\s+dd · dd\.c:2100 · user\s+450 samples · 45\.00% of all · self 0 samples$/, 'hover tells function, module, line, shares');
+	t.match(await page.locator('.xf-tip').innerText(), /main[^]*450 samples/, 'and in a tip');
+	await t.clickBox(page, ['dd', '_start', 'main']);
+	t.equal(await hash(page), '#z=dd;_start;main', 'the address holds the path');
+	t.match(await crumbs(page), /all[^]*dd[^]*_start[^]*main/, 'breadcrumbs');
+	const c = await t.spot(page, ['dd', '_start', 'main', 'copy']);
+	await page.mouse.move(c.x, c.y);
+	t.match(await line(page), /300 samples · 30\.00% of all · 66\.67% of the view · self 0/, 'shares of all and of the view');
+	await t.clickBox(page, ['dd', '_start', 'main', 'copy']);
+	await page.keyboard.press('Escape');
+	t.equal(await hash(page), '#z=dd;_start;main', 'Escape goes back');
+	await page.goBack();
+	await page.waitForTimeout(80);
+	t.match(await hash(page), /copy|^#z=dd;_start;main$/, 'so does the browser');
+	await page.locator('.xf-crumbs button').first().click();
+	t.equal(await hash(page), '', 'the first breadcrumb shows all');
+	await t.clickBox(page, ['java', 'Interpreter']);
+	await page.locator('button', { hasText: 'Reset' }).click();
+	t.equal(await hash(page), '', 'reset');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+}
+
+async function searching(browser, file) {
+	const page = await t.open(browser, file);
+	await search(page, 'copy');
+	t.match(await found(page), /^matched: 30\.00% of all$/, 'a stack counts once, however often it matches');
+	await search(page, 'COPY');
+	t.match(await found(page), /30\.00%/, 'case is ignored');
+	await page.locator('button', { hasText: 'Aa' }).click();
+	t.match(await found(page), /0\.00%/, 'unless asked for');
+	await page.locator('button', { hasText: 'Aa' }).click();
+	await search(page, '^_spin_lock_\\[h\\]$');
+	t.match(await found(page), /0\.00%/, 'text is no regular expression');
+	await page.locator('button', { hasText: '.*' }).click();
+	t.match(await found(page), /^matched: 17\.00% of all$/, 'regular expression');
+	await search(page, '(');
+	t.match(await found(page), /not a regular expression/, 'a bad one is told');
+	t.equal(await page.locator('.xf-search').getAttribute('aria-invalid'), 'true', 'and marked');
+	await search(page, '^(copy|do_sched_op_.h.)$');
+	t.match(await found(page), /^matched: 57\.00% of all$/, 'alternatives');
+	await t.clickBox(page, ['dd', '_start', 'main']);
+	t.match(await found(page), /^matched: 100\.00% of the view, 57\.00% of all$/, 'of the view and of all');
+	await page.keyboard.press('Escape');
+	await page.locator('.xf-search').press('Enter');
+	const first = await line(page);
+	t.match(first, /do_sched_op_\[h\]|copy/, 'Enter selects the first match');
+	await page.locator('.xf-search').press('Enter');
+	const second = await line(page);
+	t.ok(second !== first, 'and the next');
+	await page.locator('.xf-search').press('Shift+Enter');
+	t.equal(await line(page), first, 'and back');
+	t.match(await hash(page), /s=\^\(copy\|do_sched_op_\.h\.\)\$&re=1/, 'the address holds the search');
+	await page.locator('.xf-search').press('Escape');
+	t.equal([await page.locator('.xf-search').evaluate(e => e.value), await hash(page)], ['', '#re=1'], 'Escape clears it');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+}
+
+async function keyboard(browser, file) {
+	const page = await t.open(browser, file);
+	await page.keyboard.press('/');
+	t.equal(await page.evaluate(() => document.activeElement.className), 'xf-search', '/ goes to the search');
+	await page.keyboard.press('Escape');
+	t.equal(await page.evaluate(() => document.activeElement.localName), 'canvas', 'Escape leaves it');
+	await page.keyboard.press('ArrowUp');
+	t.match(await line(page), /^all/, 'the first arrow selects the root');
+	await page.keyboard.press('ArrowUp');
+	t.match(await line(page), /^dd/, 'up: the widest callee');
+	await page.keyboard.press('ArrowRight');
+	t.match(await line(page), /^java/, 'right: neighbour');
+	await page.keyboard.press('ArrowLeft');
+	await page.keyboard.press('ArrowLeft');
+	t.match(await line(page), /^\[guest\]/, 'left');
+	t.match(await page.locator('.xf-live').first().textContent(), /\[guest\], 150 samples/, 'told to screen readers');
+	await page.keyboard.press('Enter');
+	t.equal(await hash(page), '#z=[guest]', 'Enter zooms');
+	await page.keyboard.press('Escape');
+	t.equal(await hash(page), '', 'Escape goes back');
+	await page.keyboard.press('ArrowDown');
+	t.match(await line(page), /^all/, 'down: caller');
+	await page.keyboard.press('f');
+	t.match(await hash(page), /flip=1/, 'f flips');
+	await page.keyboard.press('f');
+	await page.keyboard.press('i');
+	t.match(await hash(page), /inv=1/, 'i inverts');
+	await page.keyboard.press('r');
+	t.equal(await hash(page), '', 'r resets');
+	await page.keyboard.press('?');
+	t.ok(await page.locator('.xf-panel').isVisible(), '? shows the keys');
+	await page.keyboard.press('Escape');
+	t.ok(!await page.locator('.xf-panel').isVisible(), 'Escape closes them');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+}
+
+async function state(browser, file) {
+	let page = await t.open(browser, `${file}#s=vfs&z=dd;_start;main;copy`.replace(/^/, 'file://'));
+	t.match(await crumbs(page), /copy/, 'zoom from the address');
+	t.match(await found(page), /^matched: 33\.33% of the view, 18\.00% of all$/, 'search from the address');
+	await page.context().close();
+	page = await t.open(browser, `file://${file}#z=dd;_start;gone;copy`);
+	t.match(await crumbs(page), /_start$/, 'a path that is no longer there: as deep as it goes');
+	await page.context().close();
+	page = await t.open(browser, `file://${file}#inv=1&z=do_sched_op_[h]&c=0&t=graph&x=%E0%A4%A&hide=nothing&of=no`);
+	t.match(await crumbs(page), /do_sched_op_\[h\]$/, 'inverted and filtered');
+	t.match(await page.locator('.xf-legend button[aria-pressed="true"]').innerText(), /hypervisor/, 'by hypervisor');
+	t.equal(page.errors, [], 'nonsense in the address is no error');
+	await page.context().close();
+}
+
+async function views(browser, file) {
+	const page = await t.open(browser, file);
+	await page.locator('.xf-legend button', { hasText: 'hypervisor' }).click();
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.tree.total[0]), 400, 'legend: stacks that end in the hypervisor');
+	await page.locator('.xf-legend button', { hasText: 'guest user' }).click({ modifiers: ['Shift'] });
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.tree.total[0]), 450, 'with Shift: one more');
+	await page.keyboard.press('r');
+	t.match(await page.locator('.xf-legend').innerText(), /hypervisor\s*40\.00%[^]*kernel\s*18\.00%[^]*user\s*15\.00%[^]*JIT\s*12\.00%[^]*guest kernel\s*10\.00%[^]*guest user\s*5\.00%/, 'legend with shares');
+	await page.locator('button', { hasText: 'Merge recursion' }).click();
+	const s = await t.spot(page, ['java', 'Interpreter', 'Ljava/util/HashMap;::get']);
+	await page.mouse.move(s.x, s.y);
+	t.match(await line(page), /120 samples/, 'recursion merged');
+	await page.keyboard.press('r');
+	await page.keyboard.press('i');
+	const inv = await page.evaluate(() => {
+		const v = document.documentElement.xenflame, n = v.followTitles(v.tree, ['vfs_write', 'do_syscall_64', 'entry_SYSCALL_64_after_hwframe', 'Interpreter']);
+		return [v.tree.depth[n], v.tree.total[n], v.tree.total[0]];
+	});
+	t.equal(inv, [4, 80, 1000], 'inverted');
+	await page.keyboard.press('r');
+
+	await page.locator('[role=tab]', { hasText: 'Table' }).click();
+	t.match(await page.locator('tbody tr').first().innerText(), /^150\s+15\.00%\s+270\s+27\.00%|^150\s+15\.00%/, 'table: by self');
+	await page.locator('th button', { hasText: 'Total' }).click();
+	t.match(await page.locator('tbody tr').first().innerText(), /^0\s+0\.00%\s+600\s+60\.00%\s+(do_syscall_64|entry)|^0\s+0\.00%\s+5/, 'by total');
+	const copyRow = await page.locator('tbody tr', { has: page.locator('button', { hasText: /^copy$/ }) }).innerText();
+	t.match(copyRow, /^50\s+5\.00%\s+300\s+30\.00%/, 'recursion counts once in the total');
+	await search(page, 'copy');
+	t.equal(await page.locator('tbody tr').count(), 1, 'the search filters the table');
+	await page.locator('tbody button').first().click();
+	t.match(await page.locator('.xf-sand').innerText(), /copy[^]*300 samples · 30\.00% of all/, 'callers and callees of it');
+	const sand = await page.evaluate(() => {
+		const v = document.documentElement.xenflame;
+		return [v.callers.tree.total[0], v.callees.tree.total[0], v.callers.tree.total[1], v.model.title[v.callers.tree.frame[1]]];
+	});
+	t.equal(sand, [300, 300, 300, 'main'], 'weights on both sides');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+}
+
+async function menu(browser, file) {
+	const page = await t.open(browser, file);
+	await t.clickBox(page, ['dd', '_start', 'main', 'copy'], { button: 'right' });
+	t.ok(await page.locator('[role=menu]').isVisible(), 'the right mouse button opens the menu');
+	await page.locator('[role=menuitem]', { hasText: 'Copy stack' }).click();
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.copied), 'copy\nmain\n_start\ndd\n', 'stack, innermost first');
+	await t.clickBox(page, ['dd', '_start', 'main', 'copy'], { button: 'right' });
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Enter');
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.copied), 'copy', 'name, by keyboard');
+	await t.clickBox(page, ['dd', '_start', 'main', 'copy'], { button: 'right' });
+	await page.locator('[role=menuitem]', { hasText: 'Hide stacks' }).click();
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.tree.total[0]), 700, 'stacks with it are hidden');
+	await page.locator('.xf-crumbs button', { hasText: 'without copy' }).click();
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.tree.total[0]), 1000, 'and come back');
+	await t.clickBox(page, ['dd', '_start', 'main', '__GI___libc_write'], { button: 'right' });
+	await page.locator('[role=menuitem]', { hasText: 'Only stacks' }).click();
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.tree.total[0]), 300, 'focus merges all its occurrences');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+}
+
+// Mean colour of a part of a screenshot, by the page's own decoder.
+async function pixel(page, x, y) {
+	const png = (await page.screenshot({ clip: { x, y, width: 1, height: 1 } })).toString('base64');
+	return page.evaluate(async (b64) => {
+		const img = new Image();
+		img.src = `data:image/png;base64,${b64}`;
+		await img.decode();
+		const c = document.createElementNS('http://www.w3.org/1999/xhtml', 'canvas');
+		c.width = c.height = 1;
+		c.getContext('2d').drawImage(img, 0, 0);
+		return [...c.getContext('2d').getImageData(0, 0, 1, 1).data.slice(0, 3)];
+	}, png);
+}
+
+async function dark(browser, file) {
+	const page = await t.open(browser, file, { scheme: 'dark' });
+	t.equal(await pixel(page, 600, 200), [20, 23, 28], 'dark where the system is');
+	await page.locator('button', { hasText: 'Theme' }).click();
+	t.equal(await pixel(page, 600, 200), [255, 255, 255], 'the switch: light');
+	await page.reload();
+	await page.waitForFunction(() => document.documentElement.xenflame);
+	t.match(await page.locator('button', { hasText: 'Theme' }).innerText(), /light/, 'it stays');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+}
+
+async function sizes(browser) {
+	for (const format of ['svg', 'html']) {
+		const page = await t.open(browser, t.graph(format, 'big', 100000));
+		t.ok(await page.evaluate(() => document.documentElement.xenflame.whole.n) >= 100000, `${format}: 100,000 boxes`);
+		const sum = await page.evaluate(() => {
+			const v = document.documentElement.xenflame;
+			return v.whole.self.reduce((a, b) => a + b, 0) === v.whole.total[0] && v.whole.total[0] === v.total;
+		});
+		t.ok(sum, `${format}: nothing is lost`);
+		t.ok(await page.evaluate(() => document.documentElement.xenflame.pane.boxes) < 60000, `${format}: only what can be seen is laid out`);
+		t.equal(page.errors, [], 'no errors');
+		await page.context().close();
+	}
+	const deep = await t.open(browser, t.graph('html', 'deep', 2500));
+	t.equal(await deep.evaluate(() => document.documentElement.xenflame.pane.rows), 2501, '2,500 frames deep');
+	t.ok(await deep.evaluate(() => document.documentElement.xenflame.pane.canvas.height) < 2000, 'on a canvas of the size of the window');
+	await deep.context().close();
+	const plain = t.graph('html', 'big', 20000, 'plain=1'), packed = t.graph('html', 'big', 20000);
+	t.ok(fs.statSync(packed).size < fs.statSync(plain).size, 'large data are compressed');
+	const a = await t.open(browser, plain), b = await t.open(browser, packed);
+	const all = () => JSON.stringify(document.documentElement.xenflame.d);
+	t.ok(await a.evaluate(all) === await b.evaluate(all), 'and the same after all');
+	await a.context().close();
+	await b.context().close();
+	const huge = await t.open(browser, t.graph('svg', 'huge'));
+	t.equal(await huge.evaluate(() => document.documentElement.xenflame.d.nodes.self), [0, '1152921504606846976', '1152921504606846977'], 'weights over 2^53 are exact in the file');
+	await huge.context().close();
+	const empty = await t.open(browser, t.graph('svg', 'empty'));
+	t.equal(empty.errors, [], 'an empty graph is no error');
+	await empty.context().close();
+	const touch = await t.open(browser, t.graph('svg', 'xen'), { touch: true, width: 420 });
+	const s = await t.spot(touch, ['dd']);
+	await touch.touchscreen.tap(s.x, s.y);
+	t.match(await line(touch), /^dd/, 'touch: the first tap tells');
+	t.equal(await hash(touch), '', 'and does not zoom');
+	await touch.touchscreen.tap(s.x, s.y);
+	t.equal(await hash(touch), '#z=dd', 'the second zooms');
+	await touch.context().close();
+}
+
+t.run(async (browser) => {
+	for (const format of ['svg', 'html']) {
+		const file = t.graph(format, 'xen');
+		console.log(`# ${format}`);
+		await zoom(browser, file);
+		await searching(browser, file);
+		await keyboard(browser, file);
+		await state(browser, file);
+		await views(browser, file);
+		await menu(browser, file);
+		await dark(browser, file);
+	}
+	await sizes(browser);
+});
