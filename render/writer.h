@@ -8,11 +8,13 @@
 
 #include "render/render.h"
 
-extern const struct render_writer writer_svg;
-extern const struct render_writer writer_html;
+extern const struct render_writer writer_d3;
 extern const struct render_writer writer_folded;
+extern const struct render_writer writer_html;
+extern const struct render_writer writer_json;
 extern const struct render_writer writer_perf_script;
 extern const struct render_writer writer_pprof;
 extern const struct render_writer writer_speedscope;
+extern const struct render_writer writer_svg;
 
 #endif

@@ -9,6 +9,8 @@ static const struct render_writer *const table[] = {
 	&writer_perf_script,
 	&writer_speedscope,
 	&writer_pprof,
+	&writer_d3,
+	&writer_json,
 	NULL
 };
 

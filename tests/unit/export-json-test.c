@@ -149,10 +149,71 @@ static void test_speedscope(void)
 	f.p.unit = saved.unit;
 }
 
+static void test_json(void)
+{
+	json_t *j = parse(fixture_write(&f, "json", &(struct view_opts){ .event = -1 }, NULL)), *nodes, *frames, *value;
+	size_t i, k, n;
+
+	STR_EQ(str(j, "format"), "xenflame-profile");
+	EQ(num(j, "version"), 1);
+	OK(json_is_null(json_object_get(j, "event")));
+	nodes = json_object_get(j, "nodes");
+	frames = json_object_get(j, "frames");
+	n = json_array_size(json_object_get(nodes, "self"));
+	buf_clear(&lines);
+	json_array_foreach(json_object_get(nodes, "self"), i, value) {
+		const char *path[16];
+		size_t depth = 0;
+
+		EQ(json_array_size(json_object_get(nodes, "parent")), n);
+		if (!json_integer_value(value))
+			continue;
+		for (k = i; k; k = (size_t)json_integer_value(json_array_get(json_object_get(nodes, "parent"), k)))
+			path[depth++] = str(json_array_get(frames, (size_t)json_integer_value(
+				json_array_get(json_object_get(nodes, "frame"), k))), "label");
+		while (depth)
+			buf_printf(&lines, "%s%s", path[depth - 1], depth > 1 ? "|" : ""), depth--;
+		buf_printf(&lines, " %" PRIu64 "\n", (u64)json_integer_value(value));
+	}
+	STR_EQ(sorted_lines(), ALL_LINES);
+	json_decref(j);
+}
+
+static void d3_lines(const json_t *node, const char *path)
+{
+	u64 self = num(node, "value");
+	char name[300];
+	json_t *child;
+	size_t i;
+
+	json_array_foreach(json_object_get(node, "children"), i, child) {
+		snprintf(name, sizeof(name), "%s%s%s", path, *path ? "|" : "", str(child, "name"));
+		d3_lines(child, name);
+		self -= num(child, "value");
+	}
+	if (self)
+		buf_printf(&lines, "%s %" PRIu64 "\n", path, self);
+}
+
+static void test_d3(void)
+{
+	json_t *j = parse(fixture_write(&f, "d3", &(struct view_opts){ .event = -1 }, NULL));
+
+	STR_EQ(str(j, "name"), "all");
+	buf_clear(&lines);
+	d3_lines(j, "");
+	STR_EQ(sorted_lines(), ALL_LINES);
+	json_decref(j);
+	STR_EQ(fixture_write(&f, "d3", &(struct view_opts){ .only = "nothing" }, NULL),
+	       "{\"name\":\"all\",\"value\":0,\"children\":[]}\n");
+}
+
 int main(void)
 {
 	fill();
 	test_speedscope();
+	test_json();
+	test_d3();
 	fixture_release(&f);
 	buf_release(&lines);
 	return tap_done();

@@ -41,18 +41,20 @@ function need(name) {
 }
 
 function packageDir(name) {
-	try {
-		return path.dirname(require.resolve(`${name}/package.json`));
-	} catch (e) {
-		return skip(`the npm package ${name} is not installed (npm ci in tests/cases/exports)`);
-	}
+	const dir = path.join(__dirname, 'node_modules', name);
+	return fs.existsSync(dir) ? dir : skip(`the npm package ${name} is not installed (npm ci in tests/cases/exports)`);
 }
 
-// What throughSpeedscope() needs; to be called before the first check.
-function needSpeedscope() {
-	packageDir('speedscope');
+// To be called before the first check.
+function needChromium() {
 	if (!process.env.CHROMIUM)
 		skip('no Chromium');
+}
+
+// What throughSpeedscope() needs.
+function needSpeedscope() {
+	packageDir('speedscope');
+	needChromium();
 }
 
 const fixtureProgram = path.join(process.env.abs_top_builddir || '.', 'tests/cases/exports/export-fixture');
@@ -180,15 +182,12 @@ class Browser {
 	}
 }
 
-// Serves the released speedscope and `files` (name -> bytes) on the loopback.
-function serve(files) {
-	const release = path.join(packageDir('speedscope'), 'dist/release');
+// Serves what find(name) gives on the loopback.
+function serve(find) {
 	const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm' };
 	const server = http.createServer((req, res) => {
 		const name = decodeURIComponent(new URL(req.url, 'http://localhost').pathname.slice(1)) || 'index.html';
-		const file = path.join(release, path.basename(name));
-		const body = name.startsWith('profile/') ? files.get(name.slice(8)) :
-			fs.existsSync(file) ? fs.readFileSync(file) : undefined;
+		const body = find(name);
 		if (!body) {
 			res.writeHead(404).end();
 			return;
@@ -199,22 +198,8 @@ function serve(files) {
 	return new Promise(resolve => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-// Each file is loaded by speedscope's importer and saved again; gives the saved objects, or the importer's complaint.
-async function throughSpeedscope(files) {
-	const server = await serve(files);
-	const browser = new Browser();
-	const results = new Map();
-	try {
-		for (const name of files.keys())
-			results.set(name, await oneThroughSpeedscope(browser, server.address().port, name));
-	} finally {
-		await browser.close();
-		server.close();
-	}
-	return results;
-}
-
-async function oneThroughSpeedscope(browser, port, name, timeout = 60000) {
+// A new page of the browser: { targetId, evaluate, messages }
+async function openPage(browser, script = '') {
 	const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank' });
 	const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: true });
 	const messages = [];
@@ -235,26 +220,70 @@ async function oneThroughSpeedscope(browser, port, name, timeout = 60000) {
 	};
 	await browser.send('Runtime.enable', {}, sessionId);
 	await browser.send('Page.enable', {}, sessionId);
+	if (script)
+		await browser.send('Page.addScriptToEvaluateOnNewDocument', { source: script }, sessionId);
+	return { targetId, evaluate, messages, go: url => browser.send('Page.navigate', { url }, sessionId) };
+}
+
+// Loads a page out of `files` (name -> bytes) and gives what each expression comes to there.
+async function inPage(files, name, expressions) {
+	const server = await serve(n => files.get(n));
+	const browser = new Browser();
+	const results = [];
+	try {
+		const page = await openPage(browser);
+		await page.go(`http://127.0.0.1:${server.address().port}/${name}`);
+		for (let i = 0; i < 300 && await page.evaluate('document.readyState') !== 'complete'; i++)
+			await new Promise(r => setTimeout(r, 100));
+		for (const e of expressions)
+			results.push(await page.evaluate(e));
+		for (const m of page.messages)
+			console.log(`# ${m}`);
+	} finally {
+		await browser.close();
+		server.close();
+	}
+	return results;
+}
+
+// Each file is loaded by speedscope's importer and saved again; gives the saved objects, or the importer's complaint.
+async function throughSpeedscope(files) {
+	const release = path.join(packageDir('speedscope'), 'dist/release');
+	const server = await serve(name => {
+		const file = path.join(release, path.basename(name));
+		return name.startsWith('profile/') ? files.get(name.slice(8)) : fs.existsSync(file) && fs.readFileSync(file);
+	});
+	const browser = new Browser();
+	const results = new Map();
+	try {
+		for (const name of files.keys())
+			results.set(name, await oneThroughSpeedscope(browser, server.address().port, name));
+	} finally {
+		await browser.close();
+		server.close();
+	}
+	return results;
+}
+
+async function oneThroughSpeedscope(browser, port, name, timeout = 60000) {
 	// The saved file is taken where the page hands it to the browser. alert() would stop everything.
-	await browser.send('Page.addScriptToEvaluateOnNewDocument', { source:
-		'window.saved = []; window.alert = t => { console.error(t); };' +
-		'URL.createObjectURL = blob => { window.saved.push(blob); return "data:,"; };' }, sessionId);
+	const page = await openPage(browser, 'window.saved = []; window.alert = t => { console.error(t); };' +
+		'URL.createObjectURL = blob => { window.saved.push(blob); return "data:,"; };');
 	const url = `http://127.0.0.1:${port}/profile/${encodeURIComponent(name)}`;
-	await browser.send('Page.navigate', { url:
-		`http://127.0.0.1:${port}/index.html#profileURL=${encodeURIComponent(url)}` }, sessionId);
+	await page.go(`http://127.0.0.1:${port}/index.html#profileURL=${encodeURIComponent(url)}`);
 	const deadline = Date.now() + timeout;
 	let text = null;
-	while (Date.now() < deadline && text === null && !messages.length) {
+	while (Date.now() < deadline && text === null && !page.messages.length) {
 		await new Promise(r => setTimeout(r, 100));
-		await evaluate('window.dispatchEvent(new KeyboardEvent("keydown",' +
+		await page.evaluate('window.dispatchEvent(new KeyboardEvent("keydown",' +
 			'{key: "s", code: "KeyS", keyCode: 83, ctrlKey: true, metaKey: false, bubbles: true})), 0');
-		text = await evaluate('window.saved && window.saved.length ? window.saved[0].text() : null');
+		text = await page.evaluate('window.saved && window.saved.length ? window.saved[0].text() : null');
 	}
-	await browser.send('Target.closeTarget', { targetId });
+	await browser.send('Target.closeTarget', { targetId: page.targetId });
 	if (text === null)
-		return { error: messages.join('; ') || 'nothing was loaded in time' };
-	return { file: JSON.parse(text), messages };
+		return { error: page.messages.join('; ') || 'nothing was loaded in time' };
+	return { file: JSON.parse(text), messages: page.messages };
 }
 
 module.exports = { ok, equal, skip, done, need, packageDir, fixture, expected, Stacks, stacksOf, equalStacks,
-	needSpeedscope, speedscopeStacks, throughSpeedscope };
+	inPage, needChromium, needSpeedscope, speedscopeStacks, throughSpeedscope };
