@@ -6,6 +6,7 @@
 static const struct perf_format *const formats[] = {
 	&format_perf_data,
 	&format_perf_script,
+	&format_folded,
 };
 
 const char *const *perf_format_names(void)

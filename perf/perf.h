@@ -53,6 +53,7 @@ struct perf_sample {
 	u64 time;		/* ns, or PERF_NO_TIME */
 	u64 period;		/* 1 when neither recorded nor known from the event */
 	u64 count;		/* how many equal samples this item stands for; 1 but for aggregated text */
+	u64 base_count;		/* with meta.two_columns: the same before, `count` is after */
 	u32 pid, tid;		/* PERF_NO_PID when not known */
 	u32 cpu;		/* PERF_NO_CPU when not known */
 	u32 event;		/* index into perf_meta.events */
@@ -155,6 +156,10 @@ struct perf_meta {
 	bool has_hv_marker;			/* PERF_CONTEXT_HV or cpumode HYPERVISOR seen */
 	/* TEXT_* inputs: weights are what the text says, a fractional input was scaled by this; 1 else. */
 	double weight_scale;
+	/* Folded stacks with two counts a line (difffolded): perf_sample.base_count and .count. Known after perf_open(). */
+	bool two_columns;
+	/* The text marks spaces and kinds of frames (`_[k]`, `_[i]`, `_[j]`, `_[g]`): writers are to keep the marks. */
+	bool annotated;
 };
 
 struct perf_opts {

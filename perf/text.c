@@ -101,9 +101,12 @@ enum space text_module_space(struct span module)
 
 bool text_strip_annotation(struct span *symbol, u8 *space, u8 *flags)
 {
-	const char *a = symbol->p + symbol->n - 4;
+	const char *a;
 
-	if (symbol->n <= 4 || a[0] != '_' || a[1] != '[' || a[3] != ']')
+	if (symbol->n <= 4)
+		return false;
+	a = symbol->p + symbol->n - 4;
+	if (a[0] != '_' || a[1] != '[' || a[3] != ']')
 		return false;
 	switch (a[2]) {
 	case 'h':
@@ -257,6 +260,7 @@ static void piece_clear(struct text_piece *p)
 	p->samples.n = p->chain.n = p->defs.n = p->names.n = p->notes.n = 0;
 	p->lines = p->bad = p->bad_first = p->lost = p->rounded = 0;
 	p->bad_text[0] = 0;
+	p->annotated = false;
 }
 
 static void worker_init(struct text_worker *w, struct text_pipe *tp)
@@ -518,6 +522,11 @@ static void fill(struct text_pipe *tp)
 	}
 }
 
+void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why)
+{
+	tp->read_error = *why;
+}
+
 static void take_names(struct text_pipe *tp, struct text_piece *p)
 {
 	struct names *k = &tp->known[tp->cur_worker];
@@ -554,6 +563,7 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 	}
 	if (p->rounded)
 		diag_add(r->diag, DIAG_NOTE, p->rounded, "weights with more decimals than the first ones were rounded");
+	r->meta.annotated |= p->annotated;
 	for (i = 0; tp->ops->note && i < p->notes.n; i++)
 		tp->ops->note(r, p->notes.v[i]);
 }
@@ -621,6 +631,7 @@ static void give_sample(struct text_pipe *tp, const struct text_sample *s, struc
 	item->time = o->time = s->time;
 	o->period = s->period;
 	o->count = s->count;
+	o->base_count = s->base;
 	o->pid = s->pid;
 	o->tid = s->tid;
 	o->cpu = s->cpu;

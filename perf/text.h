@@ -76,7 +76,7 @@ bool text_strip_annotation(struct span *symbol, u8 *space, u8 *flags);
 /* ---- pieces ---- */
 
 struct text_sample {
-	u64 time, period, count;
+	u64 time, period, count, base;
 	u32 pid, tid, cpu, machine_pid, vcpu;
 	u32 comm, event;	/* names of the worker; TEXT_NO_NAME */
 	u32 chain, chain_nr;	/* in text_piece.chain */
@@ -100,6 +100,7 @@ struct text_piece {
 	u64 bad_first;			/* the first of them, counted from 0, and its beginning */
 	char bad_text[64];
 	u64 lost, rounded;
+	bool annotated;
 };
 
 /* A worker keeps what it has learnt from piece to piece. */
@@ -136,6 +137,8 @@ struct text_pipe;
 struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx, const char *event);
 /* As perf_next(). */
 int text_pipe_next(struct text_pipe *tp, struct perf_item *item, struct error *err);
+/* The error that text_pipe_next() gives behind the last sample. */
+void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why);
 void text_pipe_free(struct text_pipe *tp);
 
 /* Index of an event of that name in meta.events, made when new. */

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Folded stacks: "root;caller;callee count", one a line, root first.
+ *
+ * The count is behind the last blank: digits up to 2^64 - 1, or a number with
+ * decimals; with two counts on every line of the file they are before and after
+ * (difffolded).  Both are decided for the file as a whole, by a look at the ends of
+ * all its lines.  Lines that start with '#' are comments.  Names come through
+ * folded_unescape(), which undoes what render/folded.c writes for bytes that the
+ * format would take for its own ("%3b"); annotations (`_[k]` …) give the space
+ * and set meta.annotated.
+ *
+ * Speed: stacks mostly come sorted, so what a line has in common with the one
+ * before it is not looked at again; other frames are found by their bytes.
+ */
+#include <stdlib.h>
+
+#include "perf/text.h"
+
+struct folded {
+	struct text_pipe *pipe;
+	unsigned decimals;	/* weights are scaled by 10^decimals */
+	bool two;
+};
+
+struct entry {
+	struct entry *next;	/* that followed last time, or NULL */
+	u32 id;
+	u32 len;
+	char raw[];
+};
+
+struct folded_worker {
+	VEC(struct entry *) entries;
+	struct index index, roots;	/* of frames, of first frames */
+	/* the line before: where its frames end and what they are */
+	VEC(u32) ends, ids;
+	struct buf name;
+};
+
+/* A number as it is written: mantissa * 10^-decimals. */
+struct number {
+	u64 mantissa;
+	int decimals;
+};
+
+static const u64 pow10_u64[] = {
+	1ULL, 10ULL, 100ULL, 1000ULL, 10000ULL, 100000ULL, 1000000ULL, 10000000ULL, 100000000ULL, 1000000000ULL,
+	10000000000ULL, 100000000000ULL, 1000000000000ULL, 10000000000000ULL, 100000000000000ULL, 1000000000000000ULL,
+	10000000000000000ULL, 100000000000000000ULL, 1000000000000000000ULL, 10000000000000000000ULL,
+};
+#define DECIMALS_MAX	9
+
+/* Digits, perhaps a point and digits, perhaps an exponent; the whole span. */
+static bool scan_number(struct span s, struct number *n)
+{
+	const char *p = s.p, *end = s.p + s.n;
+	bool digits = false, point = false, minus;
+	u64 e = 0;
+
+	n->mantissa = 0;
+	n->decimals = 0;
+	for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
+		if (*p == '.') {
+			point = true;
+			continue;
+		}
+		digits = true;
+		if (n->mantissa > (UINT64_MAX - (u64)(*p - '0')) / 10) {
+			/* Decimals beyond what fits say nothing; integer digits do. */
+			if (!point)
+				return false;
+			continue;
+		}
+		n->mantissa = n->mantissa * 10 + (u64)(*p - '0');
+		n->decimals += point;
+	}
+	if (!digits)
+		return false;
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		minus = p < end && *p == '-';
+		if (p < end && (*p == '-' || *p == '+'))
+			p++;
+		if (parse_dec(&p, end, &e) || e > 400)
+			return false;
+		n->decimals += minus ? (int)e : -(int)e;
+	}
+	if (p != end)
+		return false;
+	while (n->decimals > 0 && n->mantissa % 10 == 0) {
+		n->mantissa /= 10;
+		n->decimals--;
+	}
+	while (n->decimals < 0) {
+		if (n->mantissa > UINT64_MAX / 10)
+			return false;
+		n->mantissa *= 10;
+		n->decimals++;
+	}
+	return true;
+}
+
+/* Scaled by 10^decimals; false: it does not fit. */
+static bool scale(struct number n, unsigned decimals, u64 *v, bool *rounded)
+{
+	unsigned up;
+	u64 q;
+
+	if (n.decimals > (int)decimals) {
+		unsigned down = (unsigned)n.decimals - decimals;
+
+		*rounded = true;
+		if (down >= ARRAY_SIZE(pow10_u64)) {
+			*v = 0;
+			return true;
+		}
+		q = pow10_u64[down];
+		*v = n.mantissa / q + (n.mantissa % q >= q / 2);
+		return true;
+	}
+	up = decimals - (unsigned)n.decimals;
+	if (n.mantissa > UINT64_MAX / pow10_u64[up])
+		return false;
+	*v = n.mantissa * pow10_u64[up];
+	return true;
+}
+
+/* The last word of *s, which then ends before the one blank that sets it off. False: there is no blank. */
+static bool take_word(struct span *s, struct span *word)
+{
+	size_t i = s->n;
+
+	while (i && !is_blank(s->p[i - 1]))
+		i--;
+	if (!i)
+		return false;
+	*word = (struct span){ s->p + i, s->n - i };
+	s->n = i - 1;
+	return true;
+}
+
+/* A line without its end: no CR, no blanks behind the count. */
+static struct span tidy(const char *p, const char *nl)
+{
+	while (nl > p && (nl[-1] == '\r' || is_blank(nl[-1])))
+		nl--;
+	return (struct span){ p, (size_t)(nl - p) };
+}
+
+/* ---- frames ---- */
+
+struct frame_key {
+	const char *p;
+	u32 n;
+};
+
+static bool entry_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct entry *e = ((const struct folded_worker *)ctx)->entries.v[id];
+	const struct frame_key *k = key;
+
+	return e->len == k->n && !memcmp(e->raw, k->p, k->n);
+}
+
+static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, struct frame_key k, bool root)
+{
+	struct folded_worker *fw = w->priv;
+	struct entry *e = arena_alloc(&w->arena, sizeof(*e) + k.n);
+	struct text_def d = { .space = root ? SPACE_NONE : SPACE_USER };
+
+	e->next = NULL;
+	e->id = w->n_defs++;
+	e->len = k.n;
+	memcpy(e->raw, k.p, k.n);
+	d.symbol = (struct span){ e->raw, k.n };
+	if (memchr(k.p, '%', k.n)) {
+		buf_clear(&fw->name);
+		folded_unescape(&fw->name, k.p, k.n);
+		d.symbol = (struct span){ arena_strndup(&w->arena, fw->name.p, fw->name.n), fw->name.n };
+	}
+	if (root)
+		d.flags |= TEXT_ROOT;
+	else if (text_strip_annotation(&d.symbol, &d.space, &d.flags) && d.space != SPACE_HV)
+		piece->annotated = true;
+	if (!d.symbol.n)
+		d.flags |= TEXT_UNKNOWN;
+	vec_push(&fw->entries, e);
+	vec_push(&piece->defs, d);
+	return e;
+}
+
+static struct entry *find(struct text_worker *w, struct text_piece *piece, const char *p, u32 n, bool root)
+{
+	struct folded_worker *fw = w->priv;
+	struct index *ix = root ? &fw->roots : &fw->index;
+	struct frame_key k = { p, n };
+	u64 hash = hash_bytes(p, n, 0);
+	u32 id = index_find(ix, hash, entry_eq, fw, &k);
+	struct entry *e;
+
+	if (id != INDEX_NONE)
+		return fw->entries.v[id];
+	e = entry_new(w, piece, k, root);
+	index_add(ix, hash, e->id);
+	return e;
+}
+
+/* Bytes that both start with. */
+static size_t common(const char *a, const char *b, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 8 <= n) {
+		u64 x, y;
+
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+			break;
+		i += 8;
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+/* Ids of the frames of `stack` into fw->ids, root first; `last` is the stack whose ids are there. */
+static void split(struct text_worker *w, struct text_piece *piece, struct span stack, struct span last)
+{
+	struct folded_worker *fw = w->priv;
+	size_t same = common(stack.p, last.p, MIN(stack.n, last.n)), keep = fw->ends.n, at = 0;
+	struct entry *prev = NULL, *e;
+	const char *p, *end = stack.p + stack.n, *semi;
+
+	/* A frame counts as the same when its semicolon is within what is common. */
+	while (keep && fw->ends.v[keep - 1] >= same)
+		keep--;
+	fw->ends.n = fw->ids.n = keep;
+	if (keep) {
+		at = fw->ends.v[keep - 1] + 1;
+		prev = fw->entries.v[fw->ids.v[keep - 1]];
+	}
+	p = stack.p + at;
+	for (;;) {
+		e = prev ? prev->next : NULL;
+		if (e && (size_t)(end - p) >= e->len && !memcmp(p, e->raw, e->len) &&
+		    (p + e->len == end || p[e->len] == ';') && fw->ids.n) {
+			semi = p + e->len;
+		} else {
+			semi = memchr(p, ';', (size_t)(end - p));
+			if (!semi)
+				semi = end;
+			e = find(w, piece, p, (u32)(semi - p), !fw->ids.n);
+			if (prev)
+				prev->next = e;
+		}
+		vec_push(&fw->ids, e->id);
+		vec_push(&fw->ends, (u32)(semi - stack.p));
+		prev = e;
+		if (semi == end)
+			break;
+		p = semi + 1;
+	}
+}
+
+/* ---- a piece ---- */
+
+static void parse(struct text_worker *w, struct text_piece *piece)
+{
+	const struct folded *f = w->ctx;
+	struct folded_worker *fw = w->priv;
+	const char *p = piece->p, *end = piece->end, *nl;
+	struct span last = { "", 0 };
+	bool rounded;
+	size_t i;
+
+	fw->ends.n = fw->ids.n = 0;
+	if (!piece->start && end - p >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+		p += 3;
+	for (; p < end; p = nl + 1, piece->lines++) {
+		struct text_sample s = {
+			.time = PERF_NO_TIME, .period = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID,
+			.cpu = PERF_NO_CPU, .vcpu = PERF_NO_CPU, .comm = TEXT_NO_NAME, .event = TEXT_NO_NAME,
+		};
+		struct span stack, word;
+		struct number n, before = { 0, 0 };
+
+		nl = memchr(p, '\n', (size_t)(end - p));
+		if (!nl)
+			nl = end;
+		if (*p == '#')
+			continue;
+		stack = tidy(p, nl);
+		if (!stack.n)
+			continue;
+		rounded = false;
+		if (!take_word(&stack, &word) || !scan_number(word, &n) || !scale(n, f->decimals, &s.count, &rounded)) {
+			text_piece_bad(piece, piece->lines, p, nl);
+			continue;
+		}
+		if (f->two && take_word(&stack, &word) && scan_number(word, &before) &&
+		    !scale(before, f->decimals, &s.base, &rounded)) {
+			text_piece_bad(piece, piece->lines, p, nl);
+			continue;
+		}
+		piece->rounded += rounded;
+		split(w, piece, stack, last);
+		last = stack;
+		s.chain = (u32)piece->chain.n;
+		s.chain_nr = (u32)fw->ids.n;
+		vec_reserve(&piece->chain, fw->ids.n);
+		for (i = fw->ids.n; i-- > 0;)
+			piece->chain.v[piece->chain.n++] = fw->ids.v[i] * TEXT_VARIANTS;
+		vec_push(&piece->samples, s);
+	}
+	/* The line before is not there any more when the next piece comes. */
+	fw->ends.n = fw->ids.n = 0;
+}
+
+static size_t cut(const void *ctx, const char *text, size_t n)
+{
+	const char *nl = memrchr(text, '\n', n);
+
+	(void)ctx;
+	return nl ? (size_t)(nl - text) + 1 : 0;
+}
+
+static void worker_init(struct text_worker *w)
+{
+	struct folded_worker *fw = xcalloc(1, sizeof(*fw));
+
+	index_init(&fw->index);
+	index_init(&fw->roots);
+	w->priv = fw;
+}
+
+static void worker_release(struct text_worker *w)
+{
+	struct folded_worker *fw = w->priv;
+
+	index_release(&fw->index);
+	index_release(&fw->roots);
+	vec_release(&fw->entries);
+	vec_release(&fw->ends);
+	vec_release(&fw->ids);
+	buf_release(&fw->name);
+	free(fw);
+}
+
+static const struct text_ops ops = {
+	.cut = cut,
+	.worker_init = worker_init,
+	.worker_release = worker_release,
+	.parse = parse,
+};
+
+/* ---- the format ---- */
+
+/* Decimals and columns of the whole file, from the ends of its lines. */
+static void survey(struct perf_reader *r, struct folded *f)
+{
+	const char *p = (const char *)(r->in.map ? r->in.map : r->in.head), *start = p;
+	const char *end = p + (r->in.map ? (size_t)r->in.size : r->in.head_n), *nl;
+	u64 sum = 0, dropped = 0, lines = 0;
+	int decimals = 0;
+	bool two = true;
+
+	for (; p < end; p = nl + 1) {
+		struct span stack, word;
+		struct number n;
+		int i;
+
+		nl = memchr(p, '\n', (size_t)(end - p));
+		if (!nl)
+			nl = end;
+		if (r->in.map && (u64)(nl - start) - dropped > (8 << 20)) {
+			dropped = (u64)(nl - start);
+			input_drop(&r->in, dropped);
+		}
+		if (*p == '#')
+			continue;
+		stack = tidy(p, nl);
+		if (!take_word(&stack, &word) || !scan_number(word, &n))
+			continue;
+		lines++;
+		for (i = 0; i < 2; i++) {
+			u64 whole = n.decimals < (int)ARRAY_SIZE(pow10_u64) ? n.mantissa / pow10_u64[n.decimals] : 0;
+
+			decimals = MAX(decimals, n.decimals);
+			sum = sum + whole + 1 > sum ? sum + whole + 1 : UINT64_MAX;
+			if (!i && two)
+				two = take_word(&stack, &word) && stack.n && scan_number(word, &n);
+			if (!two)
+				break;
+		}
+	}
+	f->two = two && lines;
+	/* No more decimals than leave room for the sum of all. */
+	f->decimals = (unsigned)MIN(decimals, DECIMALS_MAX);
+	while (f->decimals && sum > UINT64_MAX / pow10_u64[f->decimals])
+		f->decimals--;
+	r->meta.weight_scale = (double)pow10_u64[f->decimals];
+	r->meta.two_columns = f->two;
+}
+
+static int folded_probe(const u8 *head, size_t n, bool is_dir)
+{
+	const char *p = (const char *)head, *end = p + n, *nl;
+	unsigned good = 0, bad = 0, lines = 0, semis = 0;
+
+	if (is_dir || memchr(head, 0, n))
+		return 0;
+	if (n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
+		p += 3;
+	for (; p < end && lines < 400; p = nl + 1) {
+		struct span stack, word;
+		struct number num;
+
+		nl = memchr(p, '\n', (size_t)(end - p));
+		if (!nl) {
+			if (n == INPUT_HEAD)
+				break;
+			nl = end;
+		}
+		lines++;
+		if (*p == '#')
+			continue;
+		stack = tidy(p, nl);
+		if (!stack.n)
+			continue;
+		if (*p != '\t' && take_word(&stack, &word) && stack.n && scan_number(word, &num)) {
+			good++;
+			semis += memchr(stack.p, ';', stack.n) != NULL;
+		} else {
+			bad++;
+		}
+	}
+	/* A single stack longer than the head. */
+	if (!lines && n == INPUT_HEAD && memchr(head, ';', n))
+		return 3;
+	if (!good || bad > good)
+		return 0;
+	return semis ? 45 : bad ? 2 : 10;
+}
+
+static int folded_open(struct perf_reader *r, struct error *err)
+{
+	struct error damage = { "" };
+	struct folded *f;
+
+	if (r->in.is_dir)
+		return error_set(err, "'%s': is a directory", input_name(&r->in));
+	/* Two looks are needed. A short stream is all in its head. */
+	if (!r->in.map && r->in.head_n == INPUT_HEAD && input_map(&r->in, &damage, err))
+		return -1;
+	f = xcalloc(1, sizeof(*f));
+	r->priv = f;
+	survey(r, f);
+	f->pipe = text_pipe_new(r, &ops, f, "samples");
+	if (damage.msg[0])
+		text_pipe_fail_at_end(f->pipe, &damage);
+	return 0;
+}
+
+static int folded_next(struct perf_reader *r, struct perf_item *item, struct error *err)
+{
+	struct folded *f = r->priv;
+
+	return text_pipe_next(f->pipe, item, err);
+}
+
+static void folded_close(struct perf_reader *r)
+{
+	struct folded *f = r->priv;
+
+	if (!f)
+		return;
+	text_pipe_free(f->pipe);
+	text_frames_free(r->text);
+	free(f);
+}
+
+const struct perf_format format_folded = {
+	.name = "folded",
+	.title = "folded",
+	.probe = folded_probe,
+	.open = folded_open,
+	.next = folded_next,
+	.close = folded_close,
+};
