@@ -229,5 +229,6 @@ const struct render_writer writer_perf_script = {
 	.name = "perf-script",
 	.suffixes = ".perf.txt .perf-script.txt .perf",
 	.help = "text as perf script prints it, for six other tools",
+	.samples = true,
 	.write = perf_script_write,
 };

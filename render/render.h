@@ -65,6 +65,7 @@ struct render_writer {
 	const char *suffixes;		/* space-separated, longest first: ".speedscope.json" */
 	const char *help;		/* half a line for --help */
 	bool binary;			/* refused on a terminal */
+	bool samples;			/* says more with profile.keep_samples */
 	int (*write)(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		     struct error *err);
 };

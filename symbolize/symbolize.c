@@ -542,8 +542,7 @@ static u32 unresolved(struct symbolizer *s, struct module *m, u64 addr, u64 la)
 			f.flags = FRAME_DOUBTFUL;
 		}
 	} else if (m->kind == MODULE_KERNEL || m->kind == MODULE_GUEST) {
-		if (m->ref_addr && addr >= m->ref_addr)
-			off = addr - m->ref_addr;
+		off = addr;	/* as perf prints it, and System.map and crash dumps have it */
 	} else if (m->kind == MODULE_KMOD) {
 		if (addr >= m->start)
 			off = addr - m->start;

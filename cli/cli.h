@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cli: the program. Joins the stages; only it prints and exits.
+ */
+#ifndef XENFLAME_CLI_H
+#define XENFLAME_CLI_H
+
+#include "perf/perf.h"
+#include "profile/profile.h"
+#include "render/render.h"
+#include "symbolize/symbolize.h"
+
+/* Exit codes. */
+enum {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+};
+
+/* ---- verbs (main.c) ---- */
+
+struct verb {
+	const char *name;
+	const char *help;			/* half a line */
+	int (*run)(int argc, char **argv);	/* argv[0] is the verb; returns an exit code */
+};
+
+extern const struct verb *const verbs[];		/* NULL-terminated */
+extern const struct verb verb_render;
+
+/* ---- options (options.c) ---- */
+
+enum option_arg { ARG_NO, ARG_YES };
+
+/* Every option of a verb: what getopt_long(), --help, the man page and the completion agree on. */
+struct option_def {
+	const char *name;
+	int id;			/* short option letter, or >= 256 */
+	enum option_arg has_arg;
+	const char *arg;	/* metavariable */
+	const char *help;
+	const char *group;	/* heading in --help; NULL: as the one before */
+};
+
+/* Next option of argv by the table (ends with name NULL): its id, -1 at the end, '?' after having told an error. */
+int options_next(int argc, char **argv, const struct option_def *defs, const char **arg);
+/* After options_next() has returned -1: the next argument that is no option, or NULL. */
+const char *options_file(int argc, char **argv);
+void options_help(const struct option_def *defs);
+
+/* "xenflame: " + message + newline on standard error. */
+void tell(const char *fmt, ...) PRINTF(1, 2);
+
+/* ---- reading recordings into a profile (pipeline.c) ---- */
+
+#define MAX_LIST	64
+
+struct pipeline_opts {
+	struct perf_opts perf;
+	struct sym_opts sym;
+	const char *event;		/* NULL: any */
+	bool weight_period;
+	bool addrs;
+	bool by_line;
+	bool keep_samples;
+	/* --group, outermost first; NULL-terminated names out of domain, cpu, pid, tid, event */
+	const char *group[MAX_LIST];
+	/* filters; NULL: all */
+	const char *comm, *pid, *tid, *cpu, *time, *dso;
+	bool only_guest, only_host;
+	bool quiet;
+};
+
+struct run {
+	struct strtab strings;
+	struct diag diag;
+	struct profile profile;
+	u64 samples;			/* read and not filtered out */
+	u64 filtered;
+	u64 unusable;			/* samples with ip 0 and no chain */
+	u64 hv_samples;			/* with a hypervisor frame */
+	u64 hv_depth_1;
+	VEC(struct render_fact) facts;
+	struct arena facts_arena;
+	char *title;
+};
+
+void run_init(struct run *r);
+void run_release(struct run *r);
+/* Reads one recording and adds it to r->profile. */
+int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err) MUST_CHECK;
+
+/* ---- quality (quality.c) ---- */
+
+/* One line each on standard error. */
+void quality_tell(const struct run *r);
+bool quality_has_strict(const struct run *r);
+/* For writers; strings live in r->facts_arena. */
+struct render_quality *quality_list(struct run *r, size_t *n);
+
+/* ---- progress (progress.c): a line on standard error when it is a terminal and the work takes over a second ---- */
+
+void progress_start(const char *what);
+void progress_update(u64 done, u64 total);
+void progress_end(void);
+
+#endif

@@ -1,0 +1,996 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The pipeline: items of a recording -> symbolized stacks -> profile.
+ *
+ * The work is done per unique chain, and for those per unique edge: an edge is (node of the
+ * calling-context tree, address) -> node, so that a chain that shares its outer part with one
+ * seen before costs a look-up a frame and no symbolizing.
+ */
+#include <ctype.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+
+#define MAX_UNWIND	1024
+
+/* What is counted per sample, remembered per chain. */
+enum {
+	CHAIN_HV = 1 << 0,
+	CHAIN_HV_DEPTH_1 = 1 << 1,
+	CHAIN_BROKEN = 1 << 2,
+	CHAIN_IP_ZERO = 1 << 3,
+	CHAIN_EMPTY = 1 << 4,
+	CHAIN_GUEST = 1 << 5,
+	CHAIN_TRUNCATED = 1 << 6,
+};
+
+struct chain_entry {
+	u64 check;		/* second half of the key's hash */
+	node_id node;
+	u32 flags;
+	u32 garbage;
+};
+
+struct edge {
+	u64 addr;		/* or id of a text frame */
+	u64 how;		/* generation, space and kind; EDGE_TEXT for text frames */
+	node_id parent, child;
+};
+
+#define EDGE_TEXT	UINT64_MAX
+
+struct edge_key {
+	u64 addr, how;
+	node_id parent;
+};
+
+struct root_entry {
+	u64 key[4];
+	node_id node;
+};
+
+struct u32_list {
+	VEC(u32) v;
+	bool all;
+};
+
+struct time_filter {
+	bool set, percent;
+	double from, to;	/* seconds, or shares (0-1) of the whole */
+	u64 from_ns, to_ns;
+};
+
+struct pipeline {
+	struct run *run;
+	const struct pipeline_opts *opts;
+	const char *path;
+	struct perf_reader *reader;
+	struct symbolizer *sym;
+	u64 seed[2];		/* of the run: input cannot aim at collisions */
+
+	struct index chain_index, edge_index, root_index;
+	VEC(struct chain_entry) chains;
+	VEC(struct edge) edges;
+	VEC(struct root_entry) roots;
+	struct perf_chain chain;
+	VEC(u32) events;	/* profile's event by the recording's */
+	VEC(u64) node_samples;	/* samples by leaf node, for the shares of what is unresolved */
+	VEC(u64) last_time;	/* by cpu, for the check of periods */
+	VEC(u8) cpu_seen;
+	u64 impossible_periods;
+	u64 told[DIAG_NR];	/* by kind, for the kinds that are counted per sample */
+
+	struct u32_list pid, tid, cpu;
+	struct time_filter time;
+	str_id guest, xen;
+	frame_id broken;
+	bool have_broken;
+};
+
+/* ---- look-ups ---- */
+
+static bool chain_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct pipeline *p = ctx;
+
+	return p->chains.v[id].check == *(const u64 *)key;
+}
+
+static bool edge_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct edge *e = &((const struct pipeline *)ctx)->edges.v[id];
+	const struct edge_key *k = key;
+
+	return e->addr == k->addr && e->parent == k->parent && e->how == k->how;
+}
+
+static bool root_eq(const void *ctx, u32 id, const void *key)
+{
+	return !memcmp(((const struct pipeline *)ctx)->roots.v[id].key, key, sizeof(struct root_entry) - sizeof(u64));
+}
+
+static node_id find_edge(struct pipeline *p, const struct edge_key *k, u64 *hash)
+{
+	u32 id;
+
+	*hash = hash_u64(hash_u64(k->addr ^ p->seed[0]) ^ k->how ^ (u64)k->parent << 32);
+	id = index_find(&p->edge_index, *hash, edge_eq, p, k);
+	return id == INDEX_NONE ? INDEX_NONE : p->edges.v[id].child;
+}
+
+static void add_edge(struct pipeline *p, const struct edge_key *k, u64 hash, node_id child)
+{
+	index_add(&p->edge_index, hash, (u32)p->edges.n);
+	vec_push(&p->edges, ((struct edge){ .addr = k->addr, .how = k->how, .parent = k->parent, .child = child }));
+}
+
+/* ---- roots ---- */
+
+static node_id group_child(struct pipeline *p, node_id parent, str_id name)
+{
+	return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile,
+		&(struct frame){ .function = name, .space = SPACE_NONE, .flags = FRAME_GROUP }));
+}
+
+static str_id event_name(struct pipeline *p, u32 event)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+
+	return strtab_adds(&p->run->strings, event < m->events.n ? m->events.v[event].name : "unknown event");
+}
+
+/* The node that a sample's stack stands on: what --group asks for, then the comm, [guest] or [xen]. */
+static node_id root_of(struct pipeline *p, const struct perf_sample *s, enum perf_root root)
+{
+	struct root_entry e = { .key = { (u64)s->comm << 2 | root, 0, 0, 0 } };
+	struct strtab *t = &p->run->strings;
+	size_t i;
+	u64 hash;
+	u32 id;
+
+	for (i = 0; p->opts->group[i]; i++) {
+		const char *g = p->opts->group[i];
+
+		if (!strcmp(g, "cpu"))
+			e.key[1] |= (u64)s->cpu << 32;
+		else if (!strcmp(g, "event"))
+			e.key[1] |= s->event;
+		else if (!strcmp(g, "pid"))
+			e.key[2] |= (u64)s->pid << 32;
+		else if (!strcmp(g, "tid"))
+			e.key[2] |= s->tid;
+		else
+			e.key[3] = (u64)s->machine_pid << 32 | s->vcpu;
+	}
+	hash = hash_bytes(e.key, sizeof(e.key), p->seed[0]);
+	id = index_find(&p->root_index, hash, root_eq, p, e.key);
+	if (id != INDEX_NONE)
+		return p->roots.v[id].node;
+
+	for (i = 0; p->opts->group[i]; i++) {
+		const char *g = p->opts->group[i];
+		str_id name;
+
+		if (!strcmp(g, "cpu"))
+			name = s->cpu == PERF_NO_CPU ? strtab_adds(t, "cpu ?") : strtab_addf(t, "cpu %u", s->cpu);
+		else if (!strcmp(g, "event"))
+			name = event_name(p, s->event);
+		else if (!strcmp(g, "pid"))
+			name = s->pid == PERF_NO_PID ? strtab_adds(t, "pid ?") : strtab_addf(t, "pid %d", (int)s->pid);
+		else if (!strcmp(g, "tid"))
+			name = s->tid == PERF_NO_PID ? strtab_adds(t, "tid ?") : strtab_addf(t, "tid %d", (int)s->tid);
+		else if (s->machine_pid)
+			name = strtab_addf(t, "guest %u", s->machine_pid);
+		else
+			name = strtab_adds(t, root == ROOT_COMM ? "dom0" : "other domains");
+		e.node = group_child(p, e.node, name);
+	}
+	if (root == ROOT_GUEST)
+		e.node = group_child(p, e.node, p->guest);
+	else if (root == ROOT_XEN)
+		e.node = group_child(p, e.node, p->xen);
+	else if (s->comm)
+		e.node = group_child(p, e.node, s->comm);
+	index_add(&p->root_index, hash, (u32)p->roots.n);
+	vec_push(&p->roots, e);
+	return e.node;
+}
+
+/* ---- frames -> nodes ---- */
+
+static node_id add_broken(struct pipeline *p, node_id parent, u64 addr)
+{
+	struct profile *prof = &p->run->profile;
+
+	if (p->opts->addrs)
+		return profile_child(prof, parent, profile_frame(prof, &(struct frame){
+			.function = strtab_addf(&p->run->strings, "[unknown 0x%" PRIx64 "]", addr),
+			.space = SPACE_USER, .flags = FRAME_BROKEN }));
+	if (!p->have_broken) {
+		p->broken = profile_frame(prof, &(struct frame){
+			.function = strtab_adds(&p->run->strings, "[broken stack]"),
+			.space = SPACE_USER, .flags = FRAME_BROKEN });
+		p->have_broken = true;
+	}
+	if (parent && prof->nodes.v[parent].frame == p->broken)
+		return parent;
+	return profile_child(prof, parent, p->broken);
+}
+
+/* `frames` innermost first. */
+static node_id add_frames(struct pipeline *p, node_id node, const struct frame *frames, size_t n, u64 addr)
+{
+	struct profile *prof = &p->run->profile;
+
+	while (n-- > 0) {
+		if (frames[n].flags & FRAME_BROKEN)
+			node = add_broken(p, node, addr);
+		else
+			node = profile_child(prof, node, profile_frame(prof, &frames[n]));
+	}
+	return node;
+}
+
+static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a, u64 gen)
+{
+	struct edge_key k = { .addr = a->addr, .how = gen << 8 | (u64)a->space << 4 | a->kind, .parent = parent };
+	const struct frame *frames;
+	enum addr_kind kind = a->kind;
+	node_id child;
+	size_t n;
+	u64 hash;
+
+	child = find_edge(p, &k, &hash);
+	if (LIKELY(child != INDEX_NONE))
+		return child;
+	if (a->space == SPACE_HV && kind == ADDR_RETURN && !sym_hv_is_return(p->sym, a->addr))
+		kind = ADDR_EXACT;
+	n = sym_resolve(p->sym, a->space, pid, a->addr, kind, &frames);
+	child = add_frames(p, parent, frames, n, a->addr);
+	add_edge(p, &k, hash, child);
+	return child;
+}
+
+/* ---- samples from perf.data ---- */
+
+static void append_unwound(struct pipeline *p, const struct perf_sample *s, u32 *flags)
+{
+	struct sym_unwound pcs[MAX_UNWIND];
+	struct sym_regs regs = { .abi = s->user_abi, .mask = s->user_mask, .values = s->user_regs,
+		.arch = perf_meta(p->reader)->arch };
+	bool truncated = false;
+	size_t n, i;
+
+	n = sym_unwind(p->sym, s->pid, s->tid, &regs, s->stack, s->stack_size, pcs, MAX_UNWIND, &truncated);
+	if (!n)
+		return;
+	/* The unwound user part takes the place of a recorded one. */
+	while (p->chain.addrs.n && p->chain.addrs.v[p->chain.addrs.n - 1].space == SPACE_USER)
+		p->chain.addrs.n--;
+	for (i = 0; i < n; i++)
+		vec_push(&p->chain.addrs, ((struct perf_addr){ .addr = pcs[i].pc, .space = SPACE_USER, .kind = pcs[i].kind }));
+	if (truncated)
+		*flags |= CHAIN_TRUNCATED;
+	p->chain.root = ROOT_COMM;
+}
+
+static void append_lbr(struct pipeline *p, const struct perf_sample *s)
+{
+	u32 i;
+
+	while (p->chain.addrs.n && p->chain.addrs.v[p->chain.addrs.n - 1].space == SPACE_USER)
+		p->chain.addrs.n--;
+	vec_push(&p->chain.addrs, ((struct perf_addr){ .addr = s->lbr_to, .space = SPACE_USER, .kind = ADDR_EXACT }));
+	for (i = 0; i < s->lbr_nr; i++)
+		vec_push(&p->chain.addrs, ((struct perf_addr){
+			.addr = s->lbr_from[i], .space = SPACE_USER, .kind = ADDR_EXACT }));
+	p->chain.root = ROOT_COMM;
+}
+
+static struct chain_entry build_chain(struct pipeline *p, const struct perf_sample *s, u64 gen_user, u64 gen_kernel)
+{
+	struct profile *prof = &p->run->profile;
+	struct chain_entry e = { 0 };
+	u32 hv = 0;
+	size_t i;
+
+	perf_chain_classify(&p->chain, s);
+	if (s->user_abi && s->stack_size)
+		append_unwound(p, s, &e.flags);
+	else if (s->lbr_nr)
+		append_lbr(p, s);
+	e.garbage = p->chain.garbage;
+	if (p->chain.ip_zero)
+		e.flags |= CHAIN_IP_ZERO;
+	else if (!p->chain.addrs.n)
+		e.flags |= CHAIN_EMPTY;
+	if (p->chain.root == ROOT_GUEST)
+		e.flags |= CHAIN_GUEST;
+	e.node = root_of(p, s, p->chain.root);
+	for (i = p->chain.addrs.n; i-- > 0;) {
+		const struct perf_addr *a = &p->chain.addrs.v[i];
+		bool user = a->space == SPACE_USER;
+		bool guest = a->space == SPACE_GUEST_USER || a->space == SPACE_GUEST_KERNEL;
+
+		hv += a->space == SPACE_HV;
+		e.node = add_addr(p, e.node, user ? s->pid : guest && s->machine_pid ? s->machine_pid : SYM_KERNEL_PID, a,
+				  user ? gen_user : gen_kernel);
+		if (user && prof->frames.v[prof->nodes.v[e.node].frame].flags & FRAME_BROKEN)
+			e.flags |= CHAIN_BROKEN;
+	}
+	if (hv)
+		e.flags |= CHAIN_HV | (hv == 1 ? CHAIN_HV_DEPTH_1 : 0);
+	return e;
+}
+
+/* ---- samples from text ---- */
+
+static bool is_mangled(const char *s)
+{
+	return s[0] == '_' && (s[1] == 'Z' || s[1] == 'R' || s[1] == 'D');
+}
+
+static bool resolve_text_address(struct pipeline *p, const struct perf_text_frame *f, const struct frame **frames, size_t *n)
+{
+	enum addr_kind kind = f->flags & TEXT_EXACT ? ADDR_EXACT : ADDR_RETURN;
+	const char *module = strtab_get(&p->run->strings, f->module);
+
+	if (f->space == SPACE_HV && kind == ADDR_RETURN && !sym_hv_is_return(p->sym, f->addr))
+		kind = ADDR_EXACT;
+	if (f->space == SPACE_USER) {
+		if (!f->module || !strcmp(module, "[unknown]"))
+			return false;
+		*n = sym_resolve_in_file(p->sym, f->space, module, f->addr, kind, frames);
+	} else {
+		*n = sym_resolve(p->sym, f->space, SYM_KERNEL_PID, f->addr, kind, frames);
+	}
+	return *n && !((*frames)[0].flags & (FRAME_BROKEN | FRAME_UNRESOLVED));
+}
+
+static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
+{
+	const struct perf_text_frame *f = perf_text_frame(p->reader, id);
+	struct strtab *t = &p->run->strings;
+	struct frame out = { .space = f->space, .file = f->file, .line = f->line };
+	const struct frame *frames;
+	const char *module = f->module ? path_base(strtab_get(t, f->module)) : "";
+	size_t n;
+
+	if (f->flags & TEXT_ROOT) {
+		out.function = f->symbol;
+		out.space = SPACE_NONE;
+		out.flags = FRAME_GROUP;
+		return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile, &out));
+	}
+	if (!f->symbol || f->flags & TEXT_UNKNOWN) {
+		if (f->flags & TEXT_HAS_ADDR && resolve_text_address(p, f, &frames, &n))
+			return add_frames(p, parent, frames, n, f->addr);
+		if (f->space == SPACE_HV) {
+			out.function = strtab_addf(t, "[xen+0x%" PRIx64 "]", f->addr & 0x3fffffff);
+			module = "xen-syms";
+		} else if (f->flags & TEXT_HAS_ADDR && f->module && strcmp(module, "[unknown]")) {
+			size_t len = strlen(module);
+			bool brackets = len > 2 && module[0] == '[' && module[len - 1] == ']';
+
+			out.function = strtab_addf(t, "[%.*s+0x%" PRIx64 "]", (int)(brackets ? len - 2 : len),
+						   module + brackets, f->addr);
+		} else if (f->flags & TEXT_HAS_ADDR && f->space == SPACE_USER) {
+			return add_broken(p, parent, f->addr);
+		} else {
+			out.function = f->symbol ? f->symbol : strtab_adds(t, "[unknown]");
+		}
+		out.flags = FRAME_UNRESOLVED;
+	} else {
+		out.function = is_mangled(strtab_get(t, f->symbol)) ? sym_display_name(p->sym, f->symbol) : f->symbol;
+	}
+	if (f->space == SPACE_HV && !f->module)
+		module = "xen-syms";
+	out.module = strtab_adds(t, module);
+	if (f->flags & TEXT_INLINED)
+		out.flags |= FRAME_INLINED;
+	if (f->flags & TEXT_JIT)
+		out.flags |= FRAME_JIT;
+	if (f->flags & TEXT_DOUBTFUL)
+		out.flags |= FRAME_DOUBTFUL;
+	return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile, &out));
+}
+
+static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s)
+{
+	bool dom0 = false, guest = false;
+	struct chain_entry e = { 0 };
+	enum perf_root root;
+	u32 hv = 0, i;
+
+	for (i = 0; i < s->chain_nr; i++) {
+		const struct perf_text_frame *f = perf_text_frame(p->reader, (u32)s->chain[i]);
+
+		hv += f->space == SPACE_HV && !(f->flags & TEXT_INLINED);
+		dom0 |= f->space == SPACE_KERNEL || f->space == SPACE_USER;
+		guest |= f->space == SPACE_GUEST_KERNEL || f->space == SPACE_GUEST_USER;
+	}
+	/* Folded stacks bring their roots along. */
+	root = !s->comm || dom0 || !(hv || guest) ? ROOT_COMM : hv ? ROOT_XEN : ROOT_GUEST;
+	if (root == ROOT_GUEST)
+		e.flags |= CHAIN_GUEST;
+	e.node = root_of(p, s, root);
+	for (i = s->chain_nr; i-- > 0;) {
+		struct edge_key k = { .addr = s->chain[i], .how = EDGE_TEXT, .parent = e.node };
+		u64 hash;
+		node_id child = find_edge(p, &k, &hash);
+
+		if (child == INDEX_NONE) {
+			child = add_text_frame(p, e.node, (u32)s->chain[i]);
+			add_edge(p, &k, hash, child);
+		}
+		e.node = child;
+		if (p->have_broken && e.node && p->run->profile.nodes.v[e.node].frame == p->broken)
+			e.flags |= CHAIN_BROKEN;
+	}
+	if (!s->chain_nr)
+		e.flags |= CHAIN_EMPTY;
+	if (hv)
+		e.flags |= CHAIN_HV | (hv == 1 ? CHAIN_HV_DEPTH_1 : 0);
+	return e;
+}
+
+/* ---- filters ---- */
+
+/* "1,2-4" */
+static int parse_list(struct u32_list *l, const char *what, const char *s, struct error *err)
+{
+	const char *p = s, *end;
+	u64 from, to;
+
+	l->all = !s;
+	if (!s)
+		return 0;
+	end = s + strlen(s);
+	do {
+		if (parse_dec(&p, end, &from))
+			goto bad;
+		to = from;
+		if (*p == '-') {
+			p++;
+			if (parse_dec(&p, end, &to))
+				goto bad;
+		}
+		if (to < from || to > UINT32_MAX)
+			goto bad;
+		vec_push(&l->v, (u32)from);
+		vec_push(&l->v, (u32)to);
+	} while (*p == ',' && ++p);
+	if (*p)
+		goto bad;
+	return 0;
+bad:
+	return error_set(err, "--%s=%s: expected numbers and ranges like 1,4-7", what, s);
+}
+
+static bool in_list(const struct u32_list *l, u32 v)
+{
+	size_t i;
+
+	for (i = 0; i < l->v.n; i += 2)
+		if (v >= l->v.v[i] && v <= l->v.v[i + 1])
+			return true;
+	return l->all;
+}
+
+/* "START,STOP" in seconds as perf script prints them, either may be missing; "10%-20%" of the whole. */
+static int parse_time(struct time_filter *t, const char *s, struct error *err)
+{
+	const char *p = s;
+	char *end;
+
+	memset(t, 0, sizeof(*t));
+	if (!s)
+		return 0;
+	t->set = true;
+	t->to = 1e300;
+	t->percent = strchr(s, '%') != NULL;
+	if (*p != ',' ) {
+		if (!isdigit((unsigned char)*p))
+			goto bad;
+		t->from = strtod(p, &end);
+		p = end;
+		if (t->percent && *p++ != '%')
+			goto bad;
+	}
+	if (*p != (t->percent ? '-' : ','))
+		goto bad;
+	p++;
+	if (*p) {
+		if (!isdigit((unsigned char)*p))
+			goto bad;
+		t->to = strtod(p, &end);
+		p = end;
+		if (t->percent && *p++ != '%')
+			goto bad;
+	}
+	if (*p || t->to < t->from)
+		goto bad;
+	return 0;
+bad:
+	return error_set(err, "--time=%s: expected START,STOP in seconds or 10%%-20%%", s);
+}
+
+static u64 seconds_to_ns(double s)
+{
+	s = s * 1e9 + 0.5;
+	return s >= 1.8e19 ? UINT64_MAX : s < 0 ? 0 : (u64)s;
+}
+
+static bool wanted(const struct pipeline *p, const struct perf_sample *s)
+{
+	const struct pipeline_opts *o = p->opts;
+	bool guest = s->cpumode == CPUMODE_GUEST_KERNEL || s->cpumode == CPUMODE_GUEST_USER;
+
+	if (o->comm && strcmp(strtab_get(&p->run->strings, s->comm), o->comm))
+		return false;
+	if (!in_list(&p->pid, s->pid) || !in_list(&p->tid, s->tid) || !in_list(&p->cpu, s->cpu))
+		return false;
+	if (p->time.set && (s->time < p->time.from_ns || s->time > p->time.to_ns))
+		return false;
+	if ((o->only_guest && !guest) || (o->only_host && guest))
+		return false;
+	return true;
+}
+
+static bool module_wanted(const struct pipeline *p, node_id node)
+{
+	const struct profile *prof = &p->run->profile;
+	const struct frame *f;
+
+	if (!p->opts->dso || !node)
+		return !p->opts->dso;
+	f = &prof->frames.v[prof->nodes.v[node].frame];
+	return !strcmp(strtab_get(&p->run->strings, f->module), path_base(p->opts->dso));
+}
+
+/* ---- items ---- */
+
+static void check_period(struct pipeline *p, const struct perf_sample *s)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+	u32 cpu = s->cpu == PERF_NO_CPU ? 0 : s->cpu + 1;
+	u64 last;
+
+	if (!p->opts->weight_period || s->time == PERF_NO_TIME || cpu > 65536)
+		return;
+	/* Only counters of cycles have a bound that holds everywhere: 10 GHz. */
+	if (s->event >= m->events.n || strncmp(m->events.v[s->event].name, "cycles", 6) ||
+	    (m->events.v[s->event].name[6] && m->events.v[s->event].name[6] != ':'))
+		return;
+	while (p->last_time.n <= cpu)
+		vec_push(&p->last_time, PERF_NO_TIME);
+	last = p->last_time.v[cpu];
+	p->last_time.v[cpu] = s->time;
+	if (last != PERF_NO_TIME && s->time > last && s->period / 10 > s->time - last)
+		p->impossible_periods++;
+}
+
+static u32 event_of(struct pipeline *p, u32 event)
+{
+	while (p->events.n <= event) {
+		u32 id = profile_event(&p->run->profile, event_name(p, (u32)p->events.n));
+
+		vec_push(&p->events, id);
+	}
+	return p->events.v[event];
+}
+
+static void take_sample(struct pipeline *p, const struct perf_sample *s)
+{
+	struct run *r = p->run;
+	u64 gen_user = 0, gen_kernel = 0, weight;
+	struct chain_entry e;
+	u32 event;
+
+	if (!wanted(p, s)) {
+		r->filtered += s->count;
+		return;
+	}
+	if (!s->text) {
+		gen_user = sym_generation(p->sym, s->pid);
+		gen_kernel = sym_generation(p->sym, SYM_KERNEL_PID);
+	}
+	event = event_of(p, s->event);
+	if (s->user_abi || s->lbr_nr) {
+		e = build_chain(p, s, gen_user, gen_kernel);
+	} else {
+		u64 key[8] = { gen_user, gen_kernel, (u64)s->comm << 8 | s->cpumode, s->chain_nr ? 0 : s->ip,
+			(u64)s->pid << 32 | s->tid, (u64)s->cpu << 32 | s->event, (u64)s->machine_pid << 32 | s->vcpu,
+			s->text };
+		u64 head, hash, check;
+		u32 id;
+
+		/* What no group asks for must not split chains; the pid is in the generation. */
+		if (!p->opts->group[0])
+			key[4] = key[5] = key[6] = 0;
+		head = hash_bytes(key, sizeof(key), p->seed[0]);
+		hash = hash_bytes(s->chain, s->chain_nr * sizeof(*s->chain), head);
+		check = hash_bytes(s->chain, s->chain_nr * sizeof(*s->chain), hash_u64(head ^ p->seed[1]));
+		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
+		if (id == INDEX_NONE) {
+			e = s->text ? build_text(p, s) : build_chain(p, s, gen_user, gen_kernel);
+			e.check = check;
+			index_add(&p->chain_index, hash, (u32)p->chains.n);
+			vec_push(&p->chains, e);
+		} else {
+			e = p->chains.v[id];
+		}
+	}
+	if (!module_wanted(p, e.node)) {
+		r->filtered += s->count;
+		return;
+	}
+
+	weight = p->opts->weight_period ? s->period : 1;
+	if (__builtin_mul_overflow(weight, s->count, &weight))
+		weight = UINT64_MAX;
+	profile_add(&r->profile, event, e.node, s->count, weight);
+	if (r->profile.keep_samples)
+		vec_push(&r->profile.samples, ((struct profile_sample){ .time = s->time, .weight = weight, .node = e.node,
+			.event = event, .cpu = s->cpu, .pid = s->pid, .tid = s->tid }));
+	while (p->node_samples.n <= e.node)
+		vec_push(&p->node_samples, 0);
+	p->node_samples.v[e.node] += s->count;
+
+	r->samples += s->count;
+	if (s->cpu < 65536) {
+		while (p->cpu_seen.n <= s->cpu)
+			vec_push(&p->cpu_seen, 0);
+		p->cpu_seen.v[s->cpu] = 1;
+	}
+	check_period(p, s);
+	if (e.flags | e.garbage) {
+		if (e.flags & CHAIN_HV)
+			r->hv_samples += s->count;
+		if (e.flags & CHAIN_HV_DEPTH_1)
+			r->hv_depth_1 += s->count;
+		if (e.flags & CHAIN_IP_ZERO)
+			r->unusable += s->count;
+		if (e.flags & CHAIN_BROKEN)
+			p->told[DIAG_BROKEN_STACK] += s->count;
+		if (e.flags & CHAIN_EMPTY)
+			p->told[DIAG_NO_CHAIN] += s->count;
+		if (e.flags & CHAIN_GUEST && !(e.flags & CHAIN_IP_ZERO))
+			p->told[DIAG_GUEST_SAMPLES] += s->count;
+		if (e.flags & CHAIN_TRUNCATED)
+			p->told[DIAG_TRUNCATED_STACK] += s->count;
+		p->told[DIAG_GARBAGE_CONTEXT] += e.garbage * s->count;
+	}
+}
+
+static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
+{
+	struct sym_mapping map = { .pid = m->pid, .space = SPACE_USER, .addr = m->addr, .len = m->len, .pgoff = m->pgoff,
+		.maj = m->maj, .min = m->min, .ino = m->ino, .filename = m->filename,
+		.build_id = m->build_id, .build_id_len = m->build_id_len };
+
+	switch (m->cpumode) {
+	case CPUMODE_KERNEL:
+		map.space = SPACE_KERNEL;
+		map.pid = SYM_KERNEL_PID;
+		break;
+	case CPUMODE_HYPERVISOR:
+		map.space = SPACE_HV;
+		map.pid = SYM_KERNEL_PID;
+		break;
+	case CPUMODE_GUEST_KERNEL:
+		map.space = SPACE_GUEST_KERNEL;
+		break;
+	case CPUMODE_GUEST_USER:
+		map.space = SPACE_GUEST_USER;
+		break;
+	}
+	sym_map(p->sym, &map);
+}
+
+static void take_item(struct pipeline *p, const struct perf_item *it)
+{
+	switch (it->type) {
+	case ITEM_SAMPLE:
+		take_sample(p, &it->sample);
+		break;
+	case ITEM_MMAP:
+		take_mmap(p, &it->mmap);
+		break;
+	case ITEM_FORK:
+		sym_fork(p->sym, it->task.pid, it->task.ppid);
+		break;
+	case ITEM_EXEC:
+		sym_exec(p->sym, it->task.pid);
+		break;
+	case ITEM_EXIT:
+		sym_exit(p->sym, it->task.pid);
+		break;
+	case ITEM_KSYMBOL:
+		sym_ksymbol(p->sym, it->ksymbol.addr, it->ksymbol.len, it->ksymbol.name, it->ksymbol.unregister);
+		break;
+	}
+}
+
+/* ---- what is to be told when all is read ---- */
+
+/* Frames of samples that have no name, by space and module. */
+static void tell_unresolved(struct pipeline *p)
+{
+	static const enum diag_kind kinds[SPACE_NR] = {
+		[SPACE_USER] = DIAG_UNRESOLVED_USER, [SPACE_KERNEL] = DIAG_UNRESOLVED_KERNEL,
+		[SPACE_HV] = DIAG_UNRESOLVED_HV, [SPACE_GUEST_USER] = DIAG_UNRESOLVED_GUEST,
+		[SPACE_GUEST_KERNEL] = DIAG_UNRESOLVED_GUEST, [SPACE_NONE] = DIAG_NOTE,
+	};
+	struct run *r = p->run;
+	const struct profile *prof = &r->profile;
+	struct { str_id module; u64 frames; } top[SPACE_NR] = { { 0, 0 } };
+	u64 all[SPACE_NR] = { 0 }, unresolved[SPACE_NR] = { 0 };
+	VEC(u64) by_module[SPACE_NR] = { { 0 } };
+	u64 *total = xcalloc(prof->nodes.n, sizeof(*total));
+	size_t i;
+	u32 s;
+
+	for (i = 0; i < p->node_samples.n; i++)
+		total[i] = p->node_samples.v[i];
+	for (i = prof->nodes.n - 1; i > 0; i--) {
+		const struct frame *f = &prof->frames.v[prof->nodes.v[i].frame];
+
+		total[prof->nodes.v[i].parent] += total[i];
+		all[f->space] += total[i];
+		if (!(f->flags & FRAME_UNRESOLVED))
+			continue;
+		unresolved[f->space] += total[i];
+		while (by_module[f->space].n <= f->module)
+			vec_push(&by_module[f->space], 0);
+		by_module[f->space].v[f->module] += total[i];
+	}
+	for (s = 0; s < SPACE_NR; s++) {
+		for (i = 0; i < by_module[s].n; i++)
+			if (by_module[s].v[i] > top[s].frames) {
+				top[s].frames = by_module[s].v[i];
+				top[s].module = (str_id)i;
+			}
+		if (unresolved[s] && s != SPACE_NONE)
+			diag_addf(&r->diag, kinds[s], unresolved[s], "%.1f %% of all %s frames, most in %s",
+				  100.0 * (double)unresolved[s] / (double)all[s], space_name(s),
+				  top[s].module ? strtab_get(&r->strings, top[s].module) : "no module");
+		vec_release(&by_module[s]);
+	}
+	free(total);
+}
+
+static bool is_software_clock(const struct perf_event *e)
+{
+	/* linux/perf_event.h: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK */
+	return e->type == 1 && e->config <= 1;
+}
+
+static void tell_rest(struct pipeline *p)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+	struct run *r = p->run;
+	size_t i, seen = 0;
+
+	for (i = 0; i < DIAG_NR; i++)
+		if (p->told[i])
+			diag_add(&r->diag, (enum diag_kind)i, p->told[i], NULL);
+	if (r->unusable)
+		diag_add(&r->diag, DIAG_IP_ZERO, r->unusable, NULL);
+	/* One frame is what a Xen without the patches gives; a few are ordinary. */
+	if (r->hv_depth_1 * 2 > r->hv_samples)
+		diag_add(&r->diag, DIAG_HV_DEPTH_1, r->hv_depth_1, NULL);
+	if (p->impossible_periods)
+		diag_add(&r->diag, DIAG_IMPOSSIBLE_PERIOD, p->impossible_periods, NULL);
+	for (i = 0; i < m->events.n; i++) {
+		const struct perf_event *e = &m->events.v[i];
+
+		/* perf kvm --host --guest leaves both exclude bits clear: somebody wanted the whole machine. */
+		if (e->samples && is_software_clock(e) && !e->exclude_guest && !e->exclude_host && !r->hv_samples)
+			diag_add(&r->diag, DIAG_HV_SOFTWARE_EVENT, e->samples, e->name);
+	}
+	for (i = 0; i < p->cpu_seen.n; i++)
+		seen += p->cpu_seen.v[i];
+	if (r->hv_samples && m->nrcpus_avail > seen && seen && !p->opts->cpu)
+		diag_addf(&r->diag, DIAG_CPU_UNSEEN, m->nrcpus_avail - seen, "%zu of %u seen", seen, m->nrcpus_avail);
+	tell_unresolved(p);
+}
+
+static void add_fact(struct run *r, const char *key, const char *value)
+{
+	if (value && *value)
+		vec_push(&r->facts, ((struct render_fact){ .key = key,
+			.value = arena_strndup(&r->facts_arena, value, strlen(value)) }));
+}
+
+static void add_facts(struct pipeline *p)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+	struct run *r = p->run;
+	struct buf b = BUF_INIT;
+	size_t i;
+
+	add_fact(r, "recording", path_base(strcmp(p->path, "-") ? p->path : "standard input"));
+	add_fact(r, "format", m->format);
+	add_fact(r, "host", m->hostname);
+	add_fact(r, "kernel", m->release);
+	add_fact(r, "architecture", m->arch);
+	add_fact(r, "processor", m->cpudesc);
+	if (m->nrcpus_avail) {
+		buf_u64(&b, m->nrcpus_avail);
+		add_fact(r, "processors", buf_str(&b));
+	}
+	add_fact(r, "perf", m->version);
+	add_fact(r, "command", m->cmdline);
+	buf_clear(&b);
+	for (i = 0; i < m->events.n; i++)
+		if (m->events.v[i].samples)
+			buf_printf(&b, "%s%s (%" PRIu64 " samples)", b.n ? ", " : "", m->events.v[i].name,
+				   m->events.v[i].samples);
+	add_fact(r, "events", buf_str(&b));
+	if (m->first_time != PERF_NO_TIME && m->last_time >= m->first_time) {
+		buf_clear(&b);
+		buf_f(&b, (double)(m->last_time - m->first_time) / 1e9, 3);
+		buf_puts(&b, " s");
+		add_fact(r, "time", buf_str(&b));
+	}
+	if (m->lost) {
+		buf_clear(&b);
+		buf_u64(&b, m->lost);
+		add_fact(r, "lost samples", buf_str(&b));
+	}
+	buf_release(&b);
+}
+
+/* ---- one recording ---- */
+
+/* --time=10%-20% needs the first and the last time before the first sample is taken. */
+static int resolve_percent(struct pipeline *p, struct error *err)
+{
+	struct perf_opts opts = p->opts->perf;
+	struct perf_reader *r;
+	struct perf_item it;
+	struct diag scrap;
+	u64 first, span;
+	int rc;
+
+	if (!strcmp(p->path, "-"))
+		return error_set(err, "--time in percent needs a file, not standard input");
+	diag_init(&scrap);
+	opts.keep_time = true;
+	r = perf_open(p->path, &opts, &p->run->strings, &scrap, err);
+	if (!r) {
+		diag_release(&scrap);
+		return -1;
+	}
+	while ((rc = perf_next(r, &it, err)) > 0)
+		;
+	first = perf_meta(r)->first_time;
+	span = perf_meta(r)->last_time - first;
+	perf_close(r);
+	diag_release(&scrap);
+	if (rc < 0)
+		return -1;
+	if (first == PERF_NO_TIME)
+		return error_set(err, "'%s': --time: the samples have no time", p->path);
+	p->time.from_ns = first + (u64)(p->time.from / 100 * (double)span);
+	p->time.to_ns = p->time.to >= 100 ? UINT64_MAX : first + (u64)(p->time.to / 100 * (double)span);
+	return 0;
+}
+
+static char *dir_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err)
+{
+	struct pipeline p = { .run = r, .opts = opts, .path = path };
+	struct sym_opts sym = opts->sym;
+	const char *dirs[MAX_LIST + 2];
+	const struct perf_meta *m;
+	struct perf_item item;
+	char *dir = NULL;
+	size_t i, n = 0;
+	u64 done, total, items = 0, before = r->samples;
+	int rc = -1;
+
+	perf_chain_init(&p.chain);
+	if (getrandom(p.seed, sizeof(p.seed), GRND_NONBLOCK) != sizeof(p.seed))
+		p.seed[0] = p.seed[1] = (uintptr_t)&p;
+	p.guest = strtab_adds(&r->strings, "[guest]");
+	p.xen = strtab_adds(&r->strings, "[xen]");
+	r->profile.by_line = opts->by_line;
+	r->profile.keep_samples = opts->keep_samples;
+
+	if (parse_list(&p.pid, "pid", opts->pid, err) || parse_list(&p.tid, "tid", opts->tid, err) ||
+	    parse_list(&p.cpu, "cpu", opts->cpu, err) || parse_time(&p.time, opts->time, err))
+		goto out;
+	if (p.time.set) {
+		p.time.from_ns = seconds_to_ns(p.time.from);
+		p.time.to_ns = seconds_to_ns(p.time.to);
+		if (p.time.percent && resolve_percent(&p, err))
+			goto out;
+	}
+
+	p.reader = perf_open(path, &opts->perf, &r->strings, &r->diag, err);
+	if (!p.reader)
+		goto out;
+	m = perf_meta(p.reader);
+
+	/* Symbol files beside the recording come first. */
+	if (strcmp(path, "-"))
+		dirs[n++] = dir = dir_of(path);
+	for (i = 0; opts->sym.dirs && opts->sym.dirs[i] && n <= MAX_LIST; i++)
+		dirs[n++] = opts->sym.dirs[i];
+	dirs[n] = NULL;
+	sym.dirs = dirs;
+	sym.hostname = m->hostname;
+	sym.release = m->release;
+	p.sym = sym_new(&sym, &r->strings, &r->diag);
+	for (i = 0; i < m->build_ids.n; i++)
+		sym_build_id(p.sym, m->build_ids.v[i].filename, m->build_ids.v[i].id, m->build_ids.v[i].len);
+
+	progress_start(path_base(path));
+	while ((rc = perf_next(p.reader, &item, err)) > 0) {
+		take_item(&p, &item);
+		if (!(++items & 0x3ff)) {
+			perf_progress(p.reader, &done, &total);
+			progress_update(done, total);
+		}
+	}
+	progress_end();
+	if (rc < 0)
+		goto out;
+	tell_rest(&p);
+	add_facts(&p);
+	if (r->samples == before) {
+		rc = error_set(err, r->filtered ? "'%s': no sample passes the filters" : "'%s': no samples", path);
+		goto out;
+	}
+	rc = 0;
+out:
+	perf_chain_release(&p.chain);
+	index_release(&p.chain_index);
+	index_release(&p.edge_index);
+	index_release(&p.root_index);
+	vec_release(&p.chains);
+	vec_release(&p.edges);
+	vec_release(&p.roots);
+	vec_release(&p.events);
+	vec_release(&p.node_samples);
+	vec_release(&p.last_time);
+	vec_release(&p.cpu_seen);
+	vec_release(&p.pid.v);
+	vec_release(&p.tid.v);
+	vec_release(&p.cpu.v);
+	if (p.sym)
+		sym_free(p.sym);
+	if (p.reader)
+		perf_close(p.reader);
+	free(dir);
+	return rc;
+}
+
+void run_init(struct run *r)
+{
+	memset(r, 0, sizeof(*r));
+	strtab_init(&r->strings);
+	diag_init(&r->diag);
+	profile_init(&r->profile, &r->strings);
+	arena_init(&r->facts_arena);
+}
+
+void run_release(struct run *r)
+{
+	profile_release(&r->profile);
+	diag_release(&r->diag);
+	strtab_release(&r->strings);
+	arena_release(&r->facts_arena);
+	vec_release(&r->facts);
+}

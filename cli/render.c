@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* xenflame [render]: recordings -> one picture or file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum {
+	OPT_FORMAT = 256, OPT_INPUT_FORMAT, OPT_OPEN, OPT_EVENT, OPT_WEIGHT, OPT_ANNOTATE, OPT_SRCLINE, OPT_NO_INLINE,
+	OPT_RAW_NAMES, OPT_ADDRS, OPT_GROUP, OPT_XEN_SYMS, OPT_KALLSYMS, OPT_VMLINUX, OPT_GUEST_KALLSYMS, OPT_SYMFS,
+	OPT_DEBUG_DIR, OPT_DEBUGINFOD, OPT_OFFLINE, OPT_FORCE, OPT_STRICT, OPT_QUIET, OPT_COMM, OPT_PID, OPT_TID, OPT_CPU,
+	OPT_TIME, OPT_DSO, OPT_GUEST, OPT_HOST, OPT_ONLY, OPT_HIDE, OPT_FOCUS, OPT_PRUNE, OPT_COLLAPSE, OPT_BY_MODULE,
+	OPT_NO_IDLE, OPT_REVERSE, OPT_INVERTED, OPT_TITLE, OPT_SUBTITLE, OPT_NOTES, OPT_WIDTH, OPT_HEIGHT, OPT_MINWIDTH,
+	OPT_FONT, OPT_FONT_SIZE, OPT_COUNT_NAME, OPT_NAME_TYPE, OPT_COLORS, OPT_BGCOLORS, OPT_DARK, OPT_SCALE, OPT_THREADS,
+	OPT_ANONYMOUS, OPT_HELP, OPT_VERSION,
+};
+
+static const struct option_def options[] = {
+	{ "output", 'o', ARG_YES, "FILE", "write to FILE ('-': standard output); its suffix picks the format", "Output" },
+	{ "format", OPT_FORMAT, ARG_YES, "NAME", "format of the output, whatever its name is (list below)", NULL },
+	{ "open", OPT_OPEN, ARG_NO, NULL, "show the result in the browser; reads perf.data.kvm or perf.data\nof this folder when no file is named", NULL },
+	{ "strict", OPT_STRICT, ARG_NO, NULL, "exit 1 when anything was degraded (every 'warning:' line)", NULL },
+	{ "quiet", 'q', ARG_NO, NULL, "tell errors only", NULL },
+
+	{ "input-format", OPT_INPUT_FORMAT, ARG_YES, "NAME", "do not guess the format of the input", "Input" },
+	{ "event", OPT_EVENT, ARG_YES, "NAME", "draw this event of a recording with several; 'all' draws all,\neach below its name", NULL },
+	{ "weight", OPT_WEIGHT, ARG_YES, "samples|period", "what is added up; samples unless said otherwise", NULL },
+	{ "comm", OPT_COMM, ARG_YES, "NAME", "only samples of threads with this name", NULL },
+	{ "pid", OPT_PID, ARG_YES, "LIST", "only these processes (1,4-7)", NULL },
+	{ "tid", OPT_TID, ARG_YES, "LIST", "only these threads", NULL },
+	{ "cpu", OPT_CPU, ARG_YES, "LIST", "only these processors", NULL },
+	{ "time", OPT_TIME, ARG_YES, "FROM,TO", "only this span: seconds as perf script prints them, or 10%-20%", NULL },
+	{ "dso", OPT_DSO, ARG_YES, "NAME", "only samples whose innermost frame lies in this module", NULL },
+	{ "guest", OPT_GUEST, ARG_NO, NULL, "only samples taken in guests", NULL },
+	{ "host", OPT_HOST, ARG_NO, NULL, "no samples taken in guests", NULL },
+	{ "threads", OPT_THREADS, ARG_YES, "N", "threads for reading text; as many as there are processors\nunless said otherwise", NULL },
+
+	{ "xen-syms", OPT_XEN_SYMS, ARG_YES, "FILE", "hypervisor symbols: xen-syms, xen.efi.elf, .map, xensyms", "Symbols" },
+	{ "kallsyms", OPT_KALLSYMS, ARG_YES, "FILE", "kernel symbols: kallsyms or System.map of the recorded host", NULL },
+	{ "vmlinux", OPT_VMLINUX, ARG_YES, "FILE", "kernel image with symbols or DWARF", NULL },
+	{ "guest-kallsyms", OPT_GUEST_KALLSYMS, ARG_YES, "FILE", "kernel symbols of the guests", NULL },
+	{ "symfs", OPT_SYMFS, ARG_YES, "DIR", "look for files of the recorded system below DIR (may repeat)", NULL },
+	{ "debug-dir", OPT_DEBUG_DIR, ARG_YES, "DIR", "one more folder like /usr/lib/debug (may repeat)", NULL },
+	{ "debuginfod", OPT_DEBUGINFOD, ARG_NO, NULL, "ask the servers in DEBUGINFOD_URLS for what is missing", NULL },
+	{ "offline", OPT_OFFLINE, ARG_NO, NULL, "use nothing of this machine's own system, only what lies\nbeside the recording or is named", NULL },
+	{ "force", OPT_FORCE, ARG_NO, NULL, "use symbol files whose build id differs from the recorded one", NULL },
+	{ "no-inline", OPT_NO_INLINE, ARG_NO, NULL, "no frames for inlined functions", NULL },
+	{ "raw-names", OPT_RAW_NAMES, ARG_NO, NULL, "linker names: not demangled, .isra.0 and the like kept", NULL },
+	{ "srcline", OPT_SRCLINE, ARG_NO, NULL, "tell frames of one function apart by file and line", NULL },
+	{ "addrs", OPT_ADDRS, ARG_NO, NULL, "show addresses outside every mapping one by one", NULL },
+
+	{ "group", OPT_GROUP, ARG_YES, "LIST", "put these above the command: domain,cpu,pid,tid,event", "View" },
+	{ "annotate", OPT_ANNOTATE, ARG_YES, "all", "suffixes _[k], _[i], _[j], _[g] on names too, not only _[h]", NULL },
+	{ "reverse", OPT_REVERSE, ARG_NO, NULL, "merge from the innermost function: callers above callees", NULL },
+	{ "inverted", OPT_INVERTED, ARG_NO, NULL, "root at the top (icicle)", NULL },
+	{ "collapse-recursion", OPT_COLLAPSE, ARG_NO, NULL, "direct recursion becomes one frame", NULL },
+	{ "by-module", OPT_BY_MODULE, ARG_NO, NULL, "one frame for a run of frames of one module", NULL },
+	{ "no-idle", OPT_NO_IDLE, ARG_NO, NULL, "leave out processors that wait for work", NULL },
+	{ "only", OPT_ONLY, ARG_YES, "REGEX", "only stacks with a frame of that name", NULL },
+	{ "hide", OPT_HIDE, ARG_YES, "REGEX", "no stacks with a frame of that name", NULL },
+	{ "focus", OPT_FOCUS, ARG_YES, "REGEX", "start stacks at the outermost frame of that name", NULL },
+	{ "prune", OPT_PRUNE, ARG_YES, "REGEX", "end stacks at the outermost frame of that name", NULL },
+
+	{ "title", OPT_TITLE, ARG_YES, "TEXT", "title", "Picture" },
+	{ "subtitle", OPT_SUBTITLE, ARG_YES, "TEXT", "second line of the title", NULL },
+	{ "notes", OPT_NOTES, ARG_YES, "TEXT", "notes, shown with the details", NULL },
+	{ "width", OPT_WIDTH, ARG_YES, "PX", "fixed width; fluid unless given", NULL },
+	{ "height", OPT_HEIGHT, ARG_YES, "PX", "height of a frame", NULL },
+	{ "minwidth", OPT_MINWIDTH, ARG_YES, "PX", "boxes below this width are not drawn (the data has them)", NULL },
+	{ "fonttype", OPT_FONT, ARG_YES, "NAME", "font", NULL },
+	{ "fontsize", OPT_FONT_SIZE, ARG_YES, "PX", "size of the font", NULL },
+	{ "countname", OPT_COUNT_NAME, ARG_YES, "TEXT", "what is counted", NULL },
+	{ "nametype", OPT_NAME_TYPE, ARG_YES, "TEXT", "what a name is", NULL },
+	{ "colors", OPT_COLORS, ARG_YES, "NAME", "palette (list below)", NULL },
+	{ "bgcolors", OPT_BGCOLORS, ARG_YES, "NAME", "background: yellow, blue, green, grey or #rrggbb", NULL },
+	{ "dark", OPT_DARK, ARG_NO, NULL, "dark PNG and PDF (SVG and HTML follow the reader's system)", NULL },
+	{ "scale", OPT_SCALE, ARG_YES, "N", "pixels of a PNG for each of the picture", NULL },
+	{ "anonymous", OPT_ANONYMOUS, ARG_NO, NULL, "leave the name of the host and the command line out", NULL },
+
+	{ "help", 'h', ARG_NO, NULL, "this text", "Other" },
+	{ "version", 'V', ARG_NO, NULL, "version", NULL },
+	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
+};
+
+struct args {
+	struct pipeline_opts pipe;
+	struct view_opts view;
+	struct render_opts render;
+	const char *output, *format, *event;
+	const char *symfs[MAX_LIST + 1], *debug_dirs[MAX_LIST + 1];
+	size_t nr_symfs, nr_debug_dirs;
+	bool open, strict, quiet, anonymous;
+};
+
+static void help(void)
+{
+	const struct render_writer *const *w;
+	const char *const *name;
+	size_t i;
+
+	puts("usage: xenflame [render] [OPTION]... FILE... -o OUT\n"
+	     "       xenflame [render] [OPTION]... --open [FILE...]\n"
+	     "\n"
+	     "Turns recordings of a whole Xen host, or of any Linux system, into one flame graph.\n"
+	     "FILE is a perf.data of any kind (perf record, perf kvm record), the text of perf\n"
+	     "script, folded stacks, a flame graph SVG or a Xen console log; '-' is standard input.");
+	puts("\nVerbs:");
+	for (i = 0; verbs[i]; i++)
+		printf("  %-16s %s\n", verbs[i]->name, verbs[i]->help);
+	options_help(options);
+	puts("\nFormats of the output (--format=NAME, or by suffix):");
+	for (w = render_writers(); *w; w++)
+		printf("  %-16s %-26s %s\n", (*w)->name, (*w)->suffixes, (*w)->help);
+	fputs("\nFormats of the input (--input-format=NAME):\n ", stdout);
+	for (name = perf_format_names(); *name; name++)
+		printf(" %s", *name);
+	fputs("\n\nPalettes (--colors=NAME):\n ", stdout);
+	for (name = render_palette_names(); *name; name++)
+		printf(" %s", *name);
+	puts("\n\nExit status: 0 done, 1 failed (with --strict also when degraded), 2 wrong usage.");
+}
+
+static int parse_number(const char *what, const char *s, double min, double max, double *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtod(s, &end);
+	if (end == s || *end || errno || !(*v >= min && *v <= max)) {
+		tell("--%s=%s: expected a number from %g to %g", what, s, min, max);
+		return -1;
+	}
+	return 0;
+}
+
+static int parse_groups(struct pipeline_opts *o, const char *s)
+{
+	static const char *const known[] = { "domain", "cpu", "pid", "tid", "event" };
+	size_t n = 0, i, len;
+
+	for (;;) {
+		len = strcspn(s, ",");
+		for (i = 0; i < ARRAY_SIZE(known); i++)
+			if (strlen(known[i]) == len && !strncmp(s, known[i], len))
+				break;
+		if (i == ARRAY_SIZE(known) || n >= ARRAY_SIZE(known)) {
+			tell("--group=%.*s: expected a list out of domain,cpu,pid,tid,event", (int)len, s);
+			return -1;
+		}
+		o->group[n++] = known[i];
+		o->group[n] = NULL;
+		if (!s[len])
+			return 0;
+		s += len + 1;
+	}
+}
+
+static int take_option(struct args *a, int id, const char *arg)
+{
+	double v;
+
+	switch (id) {
+	case 'o': a->output = arg; break;
+	case OPT_FORMAT: a->format = arg; break;
+	case OPT_OPEN: a->open = true; break;
+	case OPT_STRICT: a->strict = true; break;
+	case 'q': a->quiet = a->pipe.quiet = true; break;
+	case OPT_INPUT_FORMAT: a->pipe.perf.format = arg; break;
+	case OPT_EVENT: a->event = arg; break;
+	case OPT_WEIGHT:
+		if (strcmp(arg, "samples") && strcmp(arg, "period")) {
+			tell("--weight=%s: expected samples or period", arg);
+			return -1;
+		}
+		a->pipe.weight_period = !strcmp(arg, "period");
+		break;
+	case OPT_COMM: a->pipe.comm = arg; break;
+	case OPT_PID: a->pipe.pid = arg; a->pipe.perf.keep_pid = true; break;
+	case OPT_TID: a->pipe.tid = arg; a->pipe.perf.keep_pid = true; break;
+	case OPT_CPU: a->pipe.cpu = arg; a->pipe.perf.keep_cpu = true; break;
+	case OPT_TIME: a->pipe.time = arg; a->pipe.perf.keep_time = true; break;
+	case OPT_DSO: a->pipe.dso = arg; break;
+	case OPT_GUEST: a->pipe.only_guest = true; break;
+	case OPT_HOST: a->pipe.only_host = true; break;
+	case OPT_THREADS:
+		if (parse_number("threads", arg, 1, 64, &v))
+			return -1;
+		a->pipe.perf.threads = (u32)v;
+		break;
+	case OPT_XEN_SYMS: a->pipe.sym.xen_syms = arg; break;
+	case OPT_KALLSYMS: a->pipe.sym.kallsyms = arg; break;
+	case OPT_VMLINUX: a->pipe.sym.vmlinux = arg; break;
+	case OPT_GUEST_KALLSYMS: a->pipe.sym.guest_kallsyms = arg; break;
+	case OPT_SYMFS:
+	case OPT_DEBUG_DIR:
+		if ((id == OPT_SYMFS ? a->nr_symfs : a->nr_debug_dirs) >= MAX_LIST) {
+			tell("more than %d folders", MAX_LIST);
+			return -1;
+		}
+		if (id == OPT_SYMFS)
+			a->symfs[a->nr_symfs++] = arg;
+		else
+			a->debug_dirs[a->nr_debug_dirs++] = arg;
+		break;
+	case OPT_DEBUGINFOD: a->pipe.sym.debuginfod = true; break;
+	case OPT_OFFLINE: a->pipe.sym.offline_only = true; break;
+	case OPT_FORCE: a->pipe.sym.force = true; break;
+	case OPT_NO_INLINE: a->pipe.sym.no_inline = true; break;
+	case OPT_RAW_NAMES: a->pipe.sym.raw_names = true; break;
+	case OPT_SRCLINE: a->pipe.by_line = true; break;
+	case OPT_ADDRS: a->pipe.addrs = true; break;
+	case OPT_GROUP:
+		a->pipe.perf.keep_pid = a->pipe.perf.keep_cpu = true;
+		return parse_groups(&a->pipe, arg);
+	case OPT_ANNOTATE:
+		if (strcmp(arg, "all")) {
+			tell("--annotate=%s: expected all", arg);
+			return -1;
+		}
+		a->render.annotate_all = true;
+		break;
+	case OPT_REVERSE: a->view.invert = true; break;
+	case OPT_INVERTED: a->render.icicle = true; break;
+	case OPT_COLLAPSE: a->view.collapse_recursion = true; break;
+	case OPT_BY_MODULE: a->view.by_module = true; break;
+	case OPT_NO_IDLE: a->view.no_idle = true; break;
+	case OPT_ONLY: a->view.only = arg; break;
+	case OPT_HIDE: a->view.hide = arg; break;
+	case OPT_FOCUS: a->view.focus = arg; break;
+	case OPT_PRUNE: a->view.prune = arg; break;
+	case OPT_TITLE: a->render.title = arg; break;
+	case OPT_SUBTITLE: a->render.subtitle = arg; break;
+	case OPT_NOTES: a->render.notes = arg; break;
+	case OPT_WIDTH:
+		if (parse_number("width", arg, 100, 32767, &v))
+			return -1;
+		a->render.width = (u32)v;
+		break;
+	case OPT_HEIGHT:
+		if (parse_number("height", arg, 6, 200, &v))
+			return -1;
+		a->render.frame_height = (u32)v;
+		break;
+	case OPT_MINWIDTH: return parse_number("minwidth", arg, 0, 10000, &a->render.min_width);
+	case OPT_FONT: a->render.font = arg; break;
+	case OPT_FONT_SIZE: return parse_number("fontsize", arg, 4, 100, &a->render.font_size);
+	case OPT_COUNT_NAME: a->render.count_name = arg; break;
+	case OPT_NAME_TYPE: a->render.name_type = arg; break;
+	case OPT_COLORS: {
+		const char *const *name;
+
+		for (name = render_palette_names(); *name && strcmp(*name, arg); name++)
+			;
+		if (!*name) {
+			tell("--colors=%s: no such palette; 'xenflame --help' lists them", arg);
+			return -1;
+		}
+		a->render.colors = arg;
+		break;
+	}
+	case OPT_BGCOLORS: a->render.background = arg; break;
+	case OPT_DARK: a->render.dark = true; break;
+	case OPT_SCALE: return parse_number("scale", arg, 0.1, 16, &a->render.scale);
+	case OPT_ANONYMOUS: a->anonymous = true; break;
+	default: return -1;
+	}
+	return 0;
+}
+
+/* The event that is drawn: named, or the first one with samples; the others are told. */
+static int pick_event(struct run *r, const struct args *a, struct error *err)
+{
+	const struct profile *p = &r->profile;
+	struct buf names = BUF_INIT;
+	int found = -1;
+	size_t i;
+
+	if (a->event && !strcmp(a->event, "all"))
+		return -1;
+	for (i = 0; i < p->events.n; i++) {
+		const char *name = strtab_get(&r->strings, p->events.v[i].name);
+		size_t len = a->event ? strlen(a->event) : 0;
+
+		buf_printf(&names, "%s%s", i ? ", " : "", name);
+		if (found < 0 && p->events.v[i].samples &&
+		    (!a->event || !strcmp(name, a->event) || (!strncmp(name, a->event, len) && name[len] == ':')))
+			found = (int)i;
+	}
+	if (found < 0)
+		error_set(err, "--event=%s: no samples of that event; the recording has %s", a->event,
+			  names.n ? buf_str(&names) : "none");
+	else
+		for (i = 0; i < p->events.n; i++)
+			if ((int)i != found && p->events.v[i].samples)
+				diag_add(&r->diag, DIAG_OTHER_EVENTS, p->events.v[i].samples,
+					 strtab_get(&r->strings, p->events.v[i].name));
+	buf_release(&names);
+	return found;
+}
+
+static const char *weight_unit(const struct run *r, const struct args *a, int event)
+{
+	const char *name;
+
+	if (!a->pipe.weight_period || event < 0)
+		return a->pipe.weight_period ? "period" : "samples";
+	name = strtab_get(&r->strings, r->profile.events.v[event].name);
+	if (!strncmp(name, "cpu-clock", 9) || !strncmp(name, "task-clock", 10))
+		return "ns";
+	return name;
+}
+
+static int show_in_browser(const char *path)
+{
+	const char *browser = getenv("BROWSER");
+	pid_t pid;
+	int status;
+
+	if (!browser || !*browser)
+		browser = "xdg-open";
+	pid = fork();
+	if (!pid) {
+		execlp(browser, browser, path, (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
+		tell("'%s' could not be started to show '%s'; set BROWSER, or open the file yourself", browser, path);
+		return -1;
+	}
+	return 0;
+}
+
+static const struct render_writer *choose_writer(const struct args *a)
+{
+	const struct render_writer *w;
+
+	if (a->format) {
+		w = render_writer_by_name(a->format);
+		if (!w)
+			tell("--format=%s: no such format; 'xenflame --help' lists them", a->format);
+		return w;
+	}
+	if (!a->output || !strcmp(a->output, "-"))
+		return render_writer_by_name("svg");
+	w = render_writer_by_path(a->output);
+	if (!w)
+		tell("'%s': the suffix names no format; use --format ('xenflame --help' lists them)", a->output);
+	return w;
+}
+
+static void drop_identifying_facts(struct run *r)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i < r->facts.n; i++)
+		if (strcmp(r->facts.v[i].key, "host") && strcmp(r->facts.v[i].key, "command"))
+			r->facts.v[k++] = r->facts.v[i];
+	r->facts.n = k;
+}
+
+static int render_all(struct args *a, const struct render_writer *w, const char *const *files)
+{
+	struct render_input in = { 0 };
+	struct error err = { "" };
+	struct view view = { 0 };
+	struct run run;
+	struct out out;
+	int ret = EXIT_FAILED;
+	size_t i;
+
+	run_init(&run);
+	for (i = 0; files[i]; i++)
+		if (run_read(&run, files[i], &a->pipe, &err))
+			goto out;
+	if (run.unusable == run.samples) {
+		error_set(&err, "'%s': all %" PRIu64 " samples are unusable: instruction pointer 0 and no call chain "
+			  "(dom0 marks software events as guest samples while vPMU is on; record a hardware event, "
+			  "-e cycles, or boot Xen with vpmu=off)", files[0], run.samples);
+		goto out;
+	}
+	a->view.event = pick_event(&run, a, &err);
+	if (err.msg[0])
+		goto out;
+	run.profile.unit = weight_unit(&run, a, a->view.event);
+	if (view_build(&view, &run.profile, &a->view, &err))
+		goto out;
+	if (!view.nodes.v[0].total && (a->view.only || a->view.hide || a->view.focus || a->view.no_idle)) {
+		error_set(&err, "'%s': no stack passes --only, --hide, --focus or --no-idle", files[0]);
+		goto out;
+	}
+	if (a->anonymous)
+		drop_identifying_facts(&run);
+	in.profile = &run.profile;
+	in.view = &view;
+	in.facts = run.facts.v;
+	in.nr_facts = run.facts.n;
+	in.quality = quality_list(&run, &in.nr_quality);
+
+	if (out_open(&out, a->output ? a->output : "-", &err))
+		goto out;
+	if (w->write(&out, &in, &a->render, &err)) {
+		out_abort(&out);
+		goto out;
+	}
+	if (out_close(&out, &err))
+		goto out;
+	ret = EXIT_DONE;
+	if (a->strict && quality_has_strict(&run))
+		ret = EXIT_FAILED;
+out:
+	if (!a->quiet)
+		quality_tell(&run);
+	if (err.msg[0])
+		tell("%s", err.msg);
+	else if (ret == EXIT_FAILED && !a->quiet)
+		tell("--strict: the warnings above make this a failure");
+	view_release(&view);
+	run_release(&run);
+	if (ret == EXIT_DONE && a->open && show_in_browser(a->output))
+		ret = EXIT_FAILED;
+	return ret;
+}
+
+static int run_render(int argc, char **argv)
+{
+	static const char *const defaults[] = { "perf.data.kvm", "perf.data" };
+	struct args a = { .render = { .min_width = -1 } };
+	const struct render_writer *w;
+	const char *files[MAX_LIST + 1] = { NULL };
+	char tmp[] = "/tmp/xenflame-XXXXXX.html";
+	const char *arg;
+	size_t n = 0, i;
+	int c, fd;
+
+	while ((c = options_next(argc, argv, options, &arg)) != -1) {
+		if (c == 'h') {
+			help();
+			return EXIT_DONE;
+		}
+		if (c == 'V') {
+			puts("xenflame " PACKAGE_VERSION);
+			return EXIT_DONE;
+		}
+		if (c == '?' || take_option(&a, c, arg))
+			return EXIT_USAGE;
+	}
+	while ((arg = options_file(argc, argv))) {
+		if (n == MAX_LIST) {
+			tell("more than %d files", MAX_LIST);
+			return EXIT_USAGE;
+		}
+		files[n++] = arg;
+	}
+	if (!n && (a.open || a.output))
+		for (i = 0; i < ARRAY_SIZE(defaults) && !n; i++)
+			if (file_exists(defaults[i]))
+				files[n++] = defaults[i];
+	if (!n) {
+		tell(a.open || a.output ? "no file named, and neither perf.data.kvm nor perf.data is here" :
+		     "usage: xenflame FILE -o out.svg ('xenflame --help' says more)");
+		return EXIT_USAGE;
+	}
+	a.pipe.sym.symfs = a.nr_symfs ? a.symfs : NULL;
+	a.pipe.sym.debug_dirs = a.nr_debug_dirs ? a.debug_dirs : NULL;
+
+	if (a.open && !a.output) {
+		fd = mkstemps(tmp, 5);
+		if (fd < 0) {
+			tell("'%s': cannot write: %s", tmp, strerror(errno));
+			return EXIT_FAILED;
+		}
+		close(fd);
+		a.output = tmp;
+	}
+	w = choose_writer(&a);
+	if (!w)
+		return EXIT_USAGE;
+	if (w->samples) {
+		a.pipe.keep_samples = true;
+		a.pipe.perf.keep_time = a.pipe.perf.keep_pid = a.pipe.perf.keep_cpu = true;
+	}
+	if ((!a.output || !strcmp(a.output, "-")) && isatty(STDOUT_FILENO)) {
+		if (w->binary || !strcmp(w->name, "svg") || !strcmp(w->name, "html")) {
+			tell("standard output is a terminal: name a file by -o out.svg, or use --format=text");
+			return EXIT_USAGE;
+		}
+		a.render.color = !strcmp(w->name, "text");
+	}
+	return render_all(&a, w, files);
+}
+
+const struct verb verb_render = {
+	.name = "render",
+	.help = "recordings -> a flame graph or another format",
+	.run = run_render,
+};
