@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# bash completion for xenflame
+
+_xenflame()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} opt=
+
+	COMPREPLY=()
+	# "--option=value" comes as three words.
+	if [[ $cur == = ]]; then
+		opt=$prev cur=
+	elif [[ $prev == = ]]; then
+		opt=${COMP_WORDS[COMP_CWORD-2]}
+	elif [[ $prev == --* || $prev == -o ]]; then
+		opt=$prev
+	fi
+	case $opt in
+	--format)
+		mapfile -t COMPREPLY < <(compgen -W "$(xenflame --help 2>/dev/null |
+			sed -n '/^Formats of the output/,/^$/s/^  \([a-z0-9-]*\) .*/\1/p')" -- "$cur")
+		return ;;
+	--input-format)
+		mapfile -t COMPREPLY < <(compgen -W "$(xenflame --help 2>/dev/null |
+			sed -n '/^Formats of the input/{n;p}')" -- "$cur")
+		return ;;
+	--colors)
+		mapfile -t COMPREPLY < <(compgen -W "$(xenflame --help 2>/dev/null |
+			sed -n '/^Palettes/{n;p}')" -- "$cur")
+		return ;;
+	--weight)
+		mapfile -t COMPREPLY < <(compgen -W 'samples period' -- "$cur")
+		return ;;
+	--annotate)
+		mapfile -t COMPREPLY < <(compgen -W 'all' -- "$cur")
+		return ;;
+	--group)
+		mapfile -t COMPREPLY < <(compgen -W 'domain cpu pid tid event' -- "$cur")
+		return ;;
+	--symfs|--debug-dir)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
+	-o|--output|--xen-syms|--kallsyms|--vmlinux|--guest-kallsyms)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
+	esac
+	case $cur in
+	-*)
+		mapfile -t COMPREPLY < <(compgen -W '
+			--output --format --open --strict --quiet
+			--input-format --event --weight --comm --pid --tid --cpu --time --dso --guest --host --threads
+			--xen-syms --kallsyms --vmlinux --guest-kallsyms --symfs --debug-dir --debuginfod --offline --force
+			--no-inline --raw-names --srcline --addrs
+			--group --annotate --reverse --inverted --collapse-recursion --by-module --no-idle
+			--only --hide --focus --prune
+			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
+			--colors --bgcolors --dark --scale --anonymous
+			--help --version' -- "$cur")
+		;;
+	*)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		;;
+	esac
+}
+complete -o filenames -F _xenflame xenflame
