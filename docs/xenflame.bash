@@ -6,7 +6,7 @@ _xenflame()
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} opt=
 
 	COMPREPLY=()
-	# "--option=value" comes as three words.
+	# An option with "=" comes as three words.
 	if [[ $cur == = ]]; then
 		opt=$prev cur=
 	elif [[ $prev == = ]]; then
