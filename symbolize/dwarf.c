@@ -4,6 +4,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 
+#include "symbolize/die.h"
 #include "symbolize/dwarf-index.h"
 #include "symbolize/line.h"
 
@@ -12,8 +13,8 @@
  * nests some dozens deep.
  */
 enum {
-	MAX_CHAIN = 16,			/* links from a DIE to the one that has the name */
-	MAX_DEPTH = 256,		/* nesting of DIEs that is followed */
+	MAX_CHAIN = 16,			/* links from an entry to the one that has the name */
+	MAX_DEPTH = 4096,		/* nesting of entries that is followed */
 	MAX_FRAMES = 200,		/* inlined frames of one address */
 	MAX_UNITS_TRIED = 16,		/* units that claim one address */
 };
@@ -21,21 +22,25 @@ enum {
 
 /* A function or an inlined instance of one. */
 struct scope {
-	Dwarf_Die die;
+	u64 die;			/* the entry that leads to its name */
+	u32 name;			/* index in names, or INDEX_NONE: not looked up yet */
 	u32 parent;			/* scope it is inlined into, or NO_SCOPE */
 	u32 call_file, call_line;
 };
 
 struct function {
-	Dwarf_Die die;
+	u64 die;
 	bool flattened;
 	u32 scope;			/* its own scope, once flattened */
 	u32 seg, segs;			/* its part of unit.segs */
 };
 
 struct unit {
-	Dwarf_CU *cu;
-	bool indexed, has_lines, deep;
+	struct die_unit head;
+	const struct die_unit *body;	/* where the functions are: head, or the unit of a .dwo file; NULL: not known yet */
+	Dwarf *dw;			/* of the body */
+	u64 stmt_list;			/* UINT64_MAX: none */
+	bool skeleton, indexed, has_lines, deep;
 	VEC(struct function) functions;
 	struct ranges ranges;		/* id: index in functions */
 	VEC(struct scope) scopes;
@@ -43,48 +48,93 @@ struct unit {
 	struct line_table *lines;	/* NULL: none */
 };
 
+/* A .dwo file. */
+struct split {
+	struct die_sections s;
+	struct die_unit unit;
+};
+
 struct name {
-	const void *die;		/* address of the DIE's bytes: its identity */
+	const Dwarf *dw;
+	u64 die;
 	str_id raw, shown;
 };
 
 struct dwarf_index {
-	Dwarf *dw, *no_alt;
-	Elf *no_alt_elf;
+	Dwarf *dw;
 	const char *path;
 	const struct ranges *code;
 	struct symfile_opts opts;
-	struct line_sections sections;
+	struct die_sections s;
+	struct line_sections lines;
 	VEC(struct unit) units;
 	VEC(struct range) spans;	/* ranges of units by start; id: index in units. They may overlap. */
 	VEC(u64) span_ends;		/* greatest hi of spans[0..i] */
+	VEC(struct die_abbrevs *) abbrevs;
+	struct index abbrev_index;
+	VEC(struct split *) splits;
 	VEC(struct name) names;
 	struct index name_index;
+	VEC(u32) parents;		/* scratch of flatten() */
 	u64 budget;			/* steps that are still allowed: grows with the file, so that no file takes for ever */
 	bool told;
 };
 
-/* ---- reading DIEs ---- */
+static bool spend(struct dwarf_index *ix, u64 steps)
+{
+	if (ix->budget < steps) {
+		ix->budget = 0;
+		if (!ix->told)
+			diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': its DWARF is damaged: the same parts are used again and again",
+				  ix->path);
+		ix->told = true;
+		return false;
+	}
+	ix->budget -= steps;
+	return true;
+}
 
-struct die_info {
-	Dwarf_Attribute low, high, ranges, origin, spec, name, linkage, call_file, call_line;
-	bool declaration;
+/*
+ * Appends the ranges of an entry, with `id`.  Code that the linker dropped stays in DWARF, at addresses that
+ * mean something else or nothing: it is left out.
+ */
+static void add_ranges(struct dwarf_index *ix, const struct die_unit *u, const struct die *d, u32 id, struct ranges *out)
+{
+	size_t first = out->r.n, n = first, i;
+	const struct ranges *code = ix->code;
+
+	spend(ix, die_ranges(u, d, id, ix->budget, out));
+	for (i = first; i < out->r.n; i++) {
+		u64 lo = out->r.v[i].lo;
+
+		if (code->r.n ? ranges_find(code->r.v, code->r.n, lo) != NULL : lo != 0)
+			out->r.v[n++] = out->r.v[i];
+	}
+	out->r.n = n;
+}
+
+/* ---- names ---- */
+
+struct naming {
+	Dwarf_Attribute origin, spec, name, linkage;
+	bool no_alt;
 };
 
-static int collect_attr(Dwarf_Attribute *a, void *arg)
+/* Whether the value is in the file that dwz made of what several have in common. */
+static bool is_alt(const Dwarf_Attribute *a)
 {
-	struct die_info *d = arg;
+	return a->form == DW_FORM_GNU_ref_alt || a->form == DW_FORM_GNU_strp_alt || a->form == DW_FORM_strp_sup ||
+		a->form == DW_FORM_ref_sup4 || a->form == DW_FORM_ref_sup8;
+}
 
+static int collect_naming(Dwarf_Attribute *a, void *arg)
+{
+	struct naming *d = arg;
+
+	/* libdw opens that file by itself at the first such value. */
+	if (d->no_alt && is_alt(a))
+		return DWARF_CB_OK;
 	switch (a->code) {
-	case DW_AT_low_pc:
-		d->low = *a;
-		break;
-	case DW_AT_high_pc:
-		d->high = *a;
-		break;
-	case DW_AT_ranges:
-		d->ranges = *a;
-		break;
 	case DW_AT_abstract_origin:
 		d->origin = *a;
 		break;
@@ -98,230 +148,210 @@ static int collect_attr(Dwarf_Attribute *a, void *arg)
 	case DW_AT_MIPS_linkage_name:
 		d->linkage = *a;
 		break;
-	case DW_AT_call_file:
-		d->call_file = *a;
-		break;
-	case DW_AT_call_line:
-		d->call_line = *a;
-		break;
-	case DW_AT_declaration:
-		d->declaration = true;
-		break;
 	default:
 		break;
 	}
 	return DWARF_CB_OK;
 }
 
-static void die_info(Dwarf_Die *die, struct die_info *d)
-{
-	memset(d, 0, sizeof(*d));
-	dwarf_getattrs(die, collect_attr, d, 0);
-}
-
-static u32 attr_u32(Dwarf_Attribute *a)
-{
-	Dwarf_Word v;
-
-	return a->valp && !dwarf_formudata(a, &v) && v <= UINT32_MAX ? (u32)v : 0;
-}
-
-static bool spend(struct dwarf_index *ix, u64 steps)
-{
-	if (ix->budget < steps) {
-		ix->budget = 0;
-		if (!ix->told)
-			diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': its DWARF is damaged: it goes round in circles", ix->path);
-		ix->told = true;
-		return false;
-	}
-	ix->budget -= steps;
-	return true;
-}
-
-/* Code that the linker dropped stays in DWARF, at addresses that mean something else or nothing. */
-static bool is_code(const struct dwarf_index *ix, u64 addr)
-{
-	const struct ranges *c = ix->code;
-
-	return c->r.n ? ranges_find(c->r.v, c->r.n, addr) != NULL : addr != 0;
-}
-
-/* Appends the ranges of a DIE, with `id`. */
-static void add_ranges(struct dwarf_index *ix, Dwarf_Die *die, struct die_info *d, u32 id, struct ranges *out)
-{
-	Dwarf_Addr lo, hi, base;
-	Dwarf_Word size;
-	ptrdiff_t off = 0;
-
-	if (d->ranges.valp) {
-		while (spend(ix, 1) && (off = dwarf_ranges(die, off, &base, &lo, &hi)) > 0)
-			if (lo < hi && is_code(ix, lo))
-				vec_push(&out->r, ((struct range){ lo, hi, id }));
-		return;
-	}
-	if (!d->low.valp || !d->high.valp || dwarf_formaddr(&d->low, &lo))
-		return;
-	if (dwarf_formaddr(&d->high, &hi)) {
-		if (dwarf_formudata(&d->high, &size))
-			return;
-		hi = lo + size;
-	}
-	if (lo < hi && is_code(ix, lo))
-		vec_push(&out->r, ((struct range){ lo, hi, id }));
-}
-
-/* Next sibling, only ever forwards in the section. */
-static bool next_sibling(struct dwarf_index *ix, Dwarf_Die *die)
-{
-	const char *before = die->addr;
-	const void *cu = die->cu;
-
-	if (!spend(ix, 1) || dwarf_siblingof(die, die))
-		return false;
-	return die->cu == cu && (const char *)die->addr > before;
-}
-
-/* ---- names ---- */
+struct name_key {
+	const Dwarf *dw;
+	u64 die;
+};
 
 static bool name_eq(const void *ctx, u32 id, const void *key)
 {
 	const struct dwarf_index *ix = ctx;
+	const struct name_key *k = key;
 
-	return ix->names.v[id].die == key;
+	return ix->names.v[id].die == k->die && ix->names.v[id].dw == k->dw;
 }
 
-/* The DIE that says the name of this one, as far as the links go: at most MAX_CHAIN. */
-static const struct name *name_of(struct dwarf_index *ix, Dwarf_Die *start)
+/*
+ * Index in names of the name that the entry at an offset leads to, over at most MAX_CHAIN links: the linker's when any
+ * of them has it.
+ */
+static u32 name_of(struct dwarf_index *ix, Dwarf *dw, u64 offset)
 {
-	struct name none = { NULL, 0, 0 };
+	struct name_key key = { dw, offset };
+	u64 hash = hash_u64(offset ^ (u64)(uintptr_t)dw);
+	struct name found = { dw, offset, 0, 0 };
 	const char *name = NULL, *linkage = NULL, *s;
-	Dwarf_Die die = *start;
-	struct die_info d;
-	u64 hash;
-	u32 id;
+	Dwarf_Die die;
+	u32 id = index_find(&ix->name_index, hash, name_eq, ix, &key);
 	int i;
 
-	/* An instance has nothing of its own but the link; what it leads to is shared by all of them. */
-	die_info(&die, &d);
-	if (!d.linkage.valp && !d.name.valp && d.origin.valp && dwarf_formref_die(&d.origin, &die))
-		die_info(&die, &d);
-
-	hash = hash_u64((u64)(uintptr_t)die.addr);
-	id = index_find(&ix->name_index, hash, name_eq, ix, die.addr);
 	if (id != INDEX_NONE)
-		return &ix->names.v[id];
+		return id;
+	if (dwarf_offdie(dw, offset, &die)) {
+		for (i = 0; i < MAX_CHAIN; i++) {
+			struct naming d;
+			Dwarf_Attribute *link;
 
-	none.die = die.addr;
-	for (i = 0; i < MAX_CHAIN; i++) {
-		Dwarf_Attribute *link;
-
-		if (d.linkage.valp && (s = dwarf_formstring(&d.linkage)) && *s) {
-			linkage = s;
-			break;
+			memset(&d, 0, sizeof(d));
+			d.no_alt = ix->opts.no_alt;
+			dwarf_getattrs(&die, collect_naming, &d, 0);
+			if (d.linkage.valp && (s = dwarf_formstring(&d.linkage)) && *s) {
+				linkage = s;
+				break;
+			}
+			if (!name && d.name.valp && (s = dwarf_formstring(&d.name)) && *s)
+				name = s;
+			link = d.origin.valp ? &d.origin : &d.spec;
+			if (!link->valp || !dwarf_formref_die(link, &die))
+				break;
 		}
-		if (!name && d.name.valp && (s = dwarf_formstring(&d.name)) && *s)
-			name = s;
-		link = d.origin.valp ? &d.origin : &d.spec;
-		if (!link->valp || !dwarf_formref_die(link, &die))
-			break;
-		die_info(&die, &d);
 	}
 	if (linkage || name) {
-		none.raw = strtab_adds(ix->opts.strings, linkage ? linkage : name);
-		none.shown = linkage ? demangle(ix->opts.strings, none.raw, ix->opts.raw_names) : none.raw;
+		found.raw = strtab_adds(ix->opts.strings, linkage ? linkage : name);
+		found.shown = linkage ? demangle(ix->opts.strings, found.raw, ix->opts.raw_names) : found.raw;
 	}
 	id = (u32)ix->names.n;
-	vec_push(&ix->names, none);
+	vec_push(&ix->names, found);
 	index_add(&ix->name_index, hash, id);
-	return &ix->names.v[id];
+	return id;
 }
 
 /* ---- units ---- */
 
-static int span_cmp(const void *pa, const void *pb)
+static bool abbrevs_eq(const void *ctx, u32 id, const void *key)
 {
-	const struct range *a = pa, *b = pb;
+	const struct dwarf_index *ix = ctx;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	if (a->hi != b->hi)
-		return a->hi > b->hi ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
+	return die_abbrevs_fit(ix->abbrevs.v[id], key);
 }
 
-static void index_functions(struct dwarf_index *ix, struct unit *u);
-
-static void index_units(struct dwarf_index *ix)
+/* Table of abbreviations of a unit of the main file; units may share one. */
+static const struct die_abbrevs *abbrevs_of(struct dwarf_index *ix, const struct die_unit *u)
 {
-	Dwarf_CU *cu = NULL;
-	struct ranges spans = { { NULL, 0, 0 } };
-	u64 end = 0;
-	size_t i;
+	u64 hash = hash_u64(u->abbrev_offset), steps = 0;
+	struct die_abbrevs *a;
+	u32 id = INDEX_NONE;
 
-	for (;;) {
-		Dwarf_Die die;
-		struct die_info d;
-		u8 type = 0;
-		size_t before = spans.r.n;
-		u32 id = (u32)ix->units.n;
-		struct unit *u;
-		int tag;
+	if (u->s == &ix->s)
+		id = index_find(&ix->abbrev_index, hash, abbrevs_eq, ix, u);
+	if (id != INDEX_NONE)
+		return ix->abbrevs.v[id];
+	a = xcalloc(1, sizeof(*a));
+	die_abbrevs_read(a, u, 0, &steps);
+	spend(ix, 4 * steps);
+	id = (u32)ix->abbrevs.n;
+	vec_push(&ix->abbrevs, a);
+	if (u->s == &ix->s)
+		index_add(&ix->abbrev_index, hash, id);
+	return a;
+}
 
-		if (dwarf_get_units(ix->dw, cu, &cu, NULL, &type, &die, NULL) || !spend(ix, 1))
-			break;
-		tag = dwarf_tag(&die);
-		if (type == DW_UT_type || type == DW_UT_split_type || type == DW_UT_partial ||
-		    (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit))
+static void find_sections(Elf *elf, const char *suffix, struct die_sections *s, struct line_sections *l, u64 *bytes)
+{
+	const struct {
+		const char *name;
+		struct die_section *to;
+	} wanted[] = {
+		{ "info", &s->info }, { "abbrev", &s->abbrev }, { "ranges", &s->ranges }, { "rnglists", &s->rnglists },
+		{ "addr", &s->addr },
+		{ "line", l ? &l->line : NULL }, { "line_str", l ? &l->line_str : NULL }, { "str", l ? &l->str : NULL },
+	};
+	Elf_Scn *scn = NULL;
+	size_t names, i;
+	GElf_Ehdr eh;
+
+	if (!gelf_getehdr(elf, &eh) || elf_getshdrstrndx(elf, &names))
+		return;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	s->swap = eh.e_ident[EI_DATA] == ELFDATA2MSB;
+#else
+	s->swap = eh.e_ident[EI_DATA] == ELFDATA2LSB;
+#endif
+	if (l)
+		l->swap = s->swap;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr sh;
+		const char *name;
+		Elf_Data *data;
+		size_t n;
+
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS ||
+		    !(name = elf_strptr(elf, names, sh.sh_name)))
 			continue;
-		die_info(&die, &d);
-		vec_push(&ix->units, (struct unit){ .cu = cu });
-		add_ranges(ix, &die, &d, id, &spans);
-		if (spans.r.n != before || d.ranges.valp || (d.low.valp && d.high.valp) ||
-		    tag == DW_TAG_skeleton_unit)
+		if (!strncmp(name, ".debug_", 7))
+			name += 7;
+		else if (!strncmp(name, ".zdebug_", 8))
+			name += 8;
+		else
 			continue;
-		/* A unit that does not say where its code is: its functions do, or it has none. */
-		u = &ix->units.v[id];
-		index_functions(ix, u);
-		for (i = 0; i < u->ranges.r.n; i++)
-			vec_push(&spans.r, ((struct range){ u->ranges.r.v[i].lo, u->ranges.r.v[i].hi, id }));
-	}
-	if (spans.r.n)
-		qsort(spans.r.v, spans.r.n, sizeof(*spans.r.v), span_cmp);
-	ix->spans.v = spans.r.v;
-	ix->spans.n = spans.r.n;
-	ix->spans.cap = spans.r.cap;
-	vec_reserve(&ix->span_ends, ix->spans.n);
-	for (i = 0; i < ix->spans.n; i++) {
-		end = MAX(end, ix->spans.v[i].hi);
-		vec_push(&ix->span_ends, end);
+		for (i = 0; i < ARRAY_SIZE(wanted); i++) {
+			n = strlen(wanted[i].name);
+			if (wanted[i].to && !wanted[i].to->p && !strncmp(name, wanted[i].name, n) && !strcmp(name + n, suffix))
+				break;
+		}
+		if (i == ARRAY_SIZE(wanted))
+			continue;
+		/* libdw has unpacked those that it knows. */
+		if ((sh.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
+			continue;
+		data = elf_rawdata(scn, NULL);
+		if (!data || !data->d_buf)
+			continue;
+		wanted[i].to->p = data->d_buf;
+		wanted[i].to->n = data->d_size;
+		*bytes += data->d_size;
 	}
 }
 
-/* The DIE that holds the functions: of the unit, or of the .dwo file that it points to. */
-static bool unit_die(struct dwarf_index *ix, struct unit *u, Dwarf_Die *die)
+static void find_split(struct dwarf_index *ix, struct unit *u)
 {
-	Dwarf_Die skeleton, split;
-	u8 type = 0;
+	Dwarf_Die own, skeleton, split;
+	struct split *sp;
+	u64 offset = 0, bytes = 0;
+	Dwarf *dw;
+	int r;
 
 	memset(&split, 0, sizeof(split));
-	if (dwarf_cu_info(u->cu, NULL, &type, &skeleton, ix->opts.no_alt ? NULL : &split, NULL, NULL, NULL))
-		return false;
-	*die = skeleton;
-	if (type == DW_UT_skeleton) {
-		if (split.addr) {
-			*die = split;
-		} else if (!ix->opts.no_alt) {
-			Dwarf_Attribute a;
-			const char *name = NULL;
+	if (ix->opts.no_alt || !dwarf_offdie(ix->dw, u->head.die, &own))
+		return;
+	if (dwarf_cu_info(own.cu, NULL, NULL, &skeleton, &split, NULL, NULL, NULL) || !split.addr) {
+		Dwarf_Attribute a;
+		const char *name = NULL;
 
-			if (dwarf_attr(&skeleton, DW_AT_dwo_name, &a) || dwarf_attr(&skeleton, DW_AT_GNU_dwo_name, &a))
-				name = dwarf_formstring(&a);
-			diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': '%s' not found: inlined functions are missing",
-				  ix->path, name ? name : ".dwo");
-		}
+		if (dwarf_attr(&own, DW_AT_dwo_name, &a) || dwarf_attr(&own, DW_AT_GNU_dwo_name, &a))
+			name = dwarf_formstring(&a);
+		diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': '%s' not found: inlined functions are missing",
+			  ix->path, name ? name : ".dwo");
+		return;
 	}
-	return true;
+	dw = dwarf_cu_getdwarf(split.cu);
+	sp = xcalloc(1, sizeof(*sp));
+	find_sections(dwarf_getelf(dw), ".dwo", &sp->s, NULL, &bytes);
+	sp->s.addr = ix->s.addr;
+	sp->s.ranges = ix->s.ranges;
+	while ((r = die_unit_read(&sp->s, &offset, &sp->unit)))
+		if (r > 0 && sp->unit.die == dwarf_dieoffset(&split))
+			break;
+	if (r <= 0) {
+		free(sp);
+		return;
+	}
+	sp->unit.addr_base = u->head.addr_base;
+	sp->unit.ranges_base = u->head.ranges_base;
+	sp->unit.low_pc = u->head.low_pc;
+	sp->unit.abbrevs = abbrevs_of(ix, &sp->unit);
+	ix->budget += 4 * bytes;
+	vec_push(&ix->splits, sp);
+	u->body = &sp->unit;
+	u->dw = dw;
+}
+
+static void unit_body(struct dwarf_index *ix, struct unit *u)
+{
+	if (u->body)
+		return;
+	u->head.abbrevs = abbrevs_of(ix, &u->head);
+	u->dw = ix->dw;
+	if (u->skeleton)
+		find_split(ix, u);
+	if (!u->body)
+		u->body = &u->head;
 }
 
 static bool holds_functions(int tag)
@@ -360,35 +390,36 @@ static bool holds_inlined(int tag)
  */
 static void collect_functions(struct dwarf_index *ix, struct unit *u, bool all)
 {
-	Dwarf_Die stack[MAX_DEPTH];
-	int depth = 0;
+	const struct die_unit *body = u->body;
+	struct die_walk w;
+	struct die d;
 
-	if (!unit_die(ix, u, &stack[0]) || dwarf_child(&stack[0], &stack[0]))
+	if (!ix->budget)
 		return;
-	while (depth >= 0) {
-		Dwarf_Die *die = &stack[depth];
-		int tag = dwarf_tag(die);
-		bool into = holds_functions(tag);
+	die_walk_init(&w, body, body->die);
+	if (!die_walk_next(&w, &d))
+		return;
+	die_walk_skip(&w, &d);
+	while (die_walk_next(&w, &d) && w.depth) {
+		bool into = holds_functions(d.tag) || (all && holds_inlined(d.tag));
 
-		if (tag == DW_TAG_subprogram) {
-			struct die_info d;
+		if (d.tag == DW_TAG_subprogram) {
 			size_t before = u->ranges.r.n;
 
-			die_info(die, &d);
-			if (!d.declaration)
-				add_ranges(ix, die, &d, (u32)u->functions.n, &u->ranges);
+			die_walk_attrs(&w, &d);
+			if (!die_has(&d, DIE_DECLARATION) && !w.bad)
+				add_ranges(ix, body, &d, (u32)u->functions.n, &u->ranges);
 			if (u->ranges.r.n != before)
-				vec_push(&u->functions, (struct function){ .die = *die });
+				vec_push(&u->functions, (struct function){ .die = d.offset });
+			if (!all)
+				die_walk_over(&w, &d);
+		} else if (into) {
+			die_walk_skip(&w, &d);
+		} else {
+			die_walk_pass(&w, &d);
 		}
-		if (all && (tag == DW_TAG_subprogram || holds_inlined(tag)))
-			into = true;
-		if (into && depth + 1 < MAX_DEPTH && spend(ix, 1) && !dwarf_child(die, die + 1)) {
-			depth++;
-			continue;
-		}
-		while (depth >= 0 && !next_sibling(ix, &stack[depth]))
-			depth--;
 	}
+	spend(ix, w.steps);
 	ranges_flatten(&u->ranges);
 }
 
@@ -397,6 +428,7 @@ static void index_functions(struct dwarf_index *ix, struct unit *u)
 	if (u->indexed)
 		return;
 	u->indexed = true;
+	unit_body(ix, u);
 	collect_functions(ix, u, false);
 }
 
@@ -414,70 +446,158 @@ static void index_deep(struct dwarf_index *ix, struct unit *u)
 
 static void index_lines(struct dwarf_index *ix, struct unit *u)
 {
+	const char *comp_dir = NULL;
 	Dwarf_Die die;
 	Dwarf_Attribute a;
-	Dwarf_Word off;
-	u8 address_size = 8;
-	const char *comp_dir = NULL;
 
 	if (u->has_lines)
 		return;
 	u->has_lines = true;
-	if (dwarf_cu_info(u->cu, NULL, NULL, &die, NULL, NULL, &address_size, NULL))
+	if (u->stmt_list == UINT64_MAX || !ix->budget)
 		return;
-	if (dwarf_attr(&die, DW_AT_comp_dir, &a))
+	if (dwarf_offdie(ix->dw, u->head.die, &die) && dwarf_attr(&die, DW_AT_comp_dir, &a))
 		comp_dir = dwarf_formstring(&a);
-	if (!dwarf_attr(&die, DW_AT_stmt_list, &a) || dwarf_formudata(&a, &off))
-		return;
-	if (!spend(ix, 1))
-		return;
 	u->lines = xmalloc(sizeof(*u->lines));
-	line_table_init(u->lines, &ix->sections, off, address_size, comp_dir, ix->code->r.n ? ix->code : NULL);
-	/* Rows cost a byte or more each; many units that share one table would make that no bound. */
+	line_table_init(u->lines, &ix->lines, u->stmt_list, u->head.address_size, comp_dir, ix->code->r.n ? ix->code : NULL);
+	/* Units may share a table; a row is more than a byte of it. */
 	spend(ix, u->lines->rows.n);
+}
+
+static int span_cmp(const void *pa, const void *pb)
+{
+	const struct range *a = pa, *b = pb;
+
+	if (a->lo != b->lo)
+		return a->lo < b->lo ? -1 : 1;
+	if (a->hi != b->hi)
+		return a->hi > b->hi ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static void index_units(struct dwarf_index *ix)
+{
+	struct ranges spans = { { NULL, 0, 0 } };
+	struct die_abbrevs first;
+	u64 end = 0, offset = 0;
+	struct die_unit head;
+	size_t i;
+	int r;
+
+	memset(&first, 0, sizeof(first));
+	while ((r = die_unit_read(&ix->s, &offset, &head)) && ix->budget) {
+		struct unit u = { .stmt_list = UINT64_MAX };
+		u32 id = (u32)ix->units.n;
+		size_t before = spans.r.n;
+		struct die_walk w;
+		struct die d;
+		u64 steps = 1;
+
+		if (r < 0 || (head.type != DW_UT_compile && head.type != DW_UT_skeleton))
+			continue;
+		/* Only the entry of the unit itself: the rest of the table is for units that are touched. */
+		die_abbrevs_read(&first, &head, die_first_code(&head), &steps);
+		spend(ix, steps);
+		head.abbrevs = &first;
+		die_walk_init(&w, &head, head.die);
+		if (!die_walk_next(&w, &d) || (d.tag != DW_TAG_compile_unit && d.tag != DW_TAG_skeleton_unit))
+			continue;
+		die_walk_attrs(&w, &d);
+		die_unit_bases(&head, &d);
+		u.head = head;
+		u.skeleton = head.type == DW_UT_skeleton || die_has(&d, DIE_DWO_NAME);
+		if (die_has(&d, DIE_STMT_LIST))
+			u.stmt_list = die_number(&head, &d, DIE_STMT_LIST);
+		add_ranges(ix, &head, &d, id, &spans);
+		u.head.ranges_base = die_number(&head, &d, DIE_GNU_RANGES_BASE);	/* for the split unit alone */
+		u.head.abbrevs = NULL;
+		vec_push(&ix->units, u);
+		if (spans.r.n == before && !die_has(&d, DIE_RANGES) && !die_has(&d, DIE_HIGH)) {
+			/* A unit that does not say where its code is: its functions do, or it has none. */
+			struct unit *p = &ix->units.v[id];
+
+			index_functions(ix, p);
+			for (i = 0; i < p->ranges.r.n; i++)
+				vec_push(&spans.r, ((struct range){ p->ranges.r.v[i].lo, p->ranges.r.v[i].hi, id }));
+		}
+	}
+	die_abbrevs_release(&first);
+	/* Bodies were set while the array could still move. */
+	for (i = 0; i < ix->units.n; i++)
+		if (ix->units.v[i].indexed && !ix->units.v[i].skeleton)
+			ix->units.v[i].body = &ix->units.v[i].head;
+	if (spans.r.n)
+		qsort(spans.r.v, spans.r.n, sizeof(*spans.r.v), span_cmp);
+	ix->spans.v = spans.r.v;
+	ix->spans.n = spans.r.n;
+	ix->spans.cap = spans.r.cap;
+	vec_reserve(&ix->span_ends, ix->spans.n);
+	for (i = 0; i < ix->spans.n; i++) {
+		end = MAX(end, ix->spans.v[i].hi);
+		vec_push(&ix->span_ends, end);
+	}
 }
 
 /* ---- functions ---- */
 
+static u32 clamp_u32(u64 v)
+{
+	return v <= UINT32_MAX ? (u32)v : 0;
+}
+
 static void flatten(struct dwarf_index *ix, struct unit *u, struct function *f)
 {
-	Dwarf_Die stack[MAX_DEPTH];
-	u32 parent[MAX_DEPTH];
 	struct ranges segs = { { NULL, 0, 0 } };
-	struct die_info d;
+	struct die_walk w;
+	struct die d;
 	size_t i;
-	int depth = 0;
 
 	f->flattened = true;
 	f->scope = (u32)u->scopes.n;
-	vec_push(&u->scopes, ((struct scope){ f->die, NO_SCOPE, 0, 0 }));
-	if (!ix->opts.no_inline && !dwarf_child(&f->die, &stack[0])) {
-		parent[0] = f->scope;
-		while (depth >= 0) {
-			Dwarf_Die *die = &stack[depth];
-			int tag = dwarf_tag(die);
-			u32 own = parent[depth];
+	vec_push(&u->scopes, ((struct scope){ f->die, INDEX_NONE, NO_SCOPE, 0, 0 }));
+	die_walk_init(&w, u->body, f->die);
+	if (ix->budget && !ix->opts.no_inline && die_walk_next(&w, &d)) {
+		die_walk_skip(&w, &d);
+		ix->parents.n = 0;
+		vec_push(&ix->parents, f->scope);
+		vec_push(&ix->parents, f->scope);
+		while (die_walk_next(&w, &d) && w.depth) {
+			u32 depth = w.depth, own = ix->parents.v[depth];
 
-			if (tag == DW_TAG_inlined_subroutine) {
+			if (d.tag == DW_TAG_inlined_subroutine) {
 				size_t before = segs.r.n;
+				u64 origin;
 
-				die_info(die, &d);
-				own = (u32)u->scopes.n;
-				add_ranges(ix, die, &d, own, &segs);
-				if (segs.r.n == before)
-					own = parent[depth];	/* without code: optimised away, but not what is in it */
-				else
-					vec_push(&u->scopes, ((struct scope){ *die, parent[depth],
-						attr_u32(&d.call_file), attr_u32(&d.call_line) }));
-			}
-			if (holds_inlined(tag) && depth + 1 < MAX_DEPTH && spend(ix, 1) &&
-			    !dwarf_child(die, die + 1)) {
-				parent[++depth] = own;
+				die_walk_attrs(&w, &d);
+				if (w.bad)
+					break;
+				add_ranges(ix, u->body, &d, (u32)u->scopes.n, &segs);
+				if (segs.r.n != before) {
+					if (!die_reference(u->body, &d, DIE_ORIGIN, &origin))
+						origin = d.offset;
+					own = (u32)u->scopes.n;
+					vec_push(&u->scopes, ((struct scope){ origin, INDEX_NONE, ix->parents.v[depth],
+						clamp_u32(die_number(u->body, &d, DIE_CALL_FILE)),
+						clamp_u32(die_number(u->body, &d, DIE_CALL_LINE)) }));
+				}
+			} else if (holds_inlined(d.tag)) {
+				die_walk_skip(&w, &d);
+			} else {
+				die_walk_pass(&w, &d);
 				continue;
 			}
-			while (depth >= 0 && !next_sibling(ix, &stack[depth]))
-				depth--;
+			if (!d.children)
+				continue;
+			if (depth >= MAX_DEPTH) {
+				die_walk_over(&w, &d);
+				continue;
+			}
+			/* Depth grows by one at a time, so this is the entry behind the last, or one in use before. */
+			if (ix->parents.n == depth + 1)
+				vec_push(&ix->parents, own);
+			else
+				ix->parents.v[depth + 1] = own;
 		}
+		spend(ix, w.steps);
 	}
 	ranges_flatten(&segs);
 	f->seg = (u32)u->segs.n;
@@ -502,9 +622,12 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 	scope = r ? r->id : f->scope;
 	for (;;) {
 		struct scope *s = &u->scopes.v[scope];
-		const struct name *name = name_of(ix, &s->die);
 		bool last = s->parent == NO_SCOPE;
+		const struct name *name;
 
+		if (s->name == INDEX_NONE)
+			s->name = name_of(ix, u->dw, s->die);
+		name = &ix->names.v[s->name];
 		/* An inlined function without a name says nothing that its caller does not say. */
 		if (last || (name->shown && n < MAX_FRAMES)) {
 			vec_push(&out->frames, ((struct frame){ .function = name->shown, .file = file, .line = line,
@@ -568,55 +691,6 @@ void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symf
 
 /* ---- open and close ---- */
 
-static void find_sections(struct dwarf_index *ix, Elf *elf, u64 *bytes)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-	GElf_Ehdr eh;
-
-	if (!gelf_getehdr(elf, &eh) || elf_getshdrstrndx(elf, &names))
-		return;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	ix->sections.swap = eh.e_ident[EI_DATA] == ELFDATA2MSB;
-#else
-	ix->sections.swap = eh.e_ident[EI_DATA] == ELFDATA2LSB;
-#endif
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr sh;
-		const char *name;
-		Elf_Data *data;
-
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS ||
-		    !(name = elf_strptr(elf, names, sh.sh_name)))
-			continue;
-		if (!strncmp(name, ".zdebug_", 8))
-			name += 2;
-		else if (!strncmp(name, ".debug_", 7))
-			name += 1;
-		else
-			continue;
-		*bytes += sh.sh_size;
-		if (strcmp(name, "debug_line") && strcmp(name, "debug_line_str") && strcmp(name, "debug_str"))
-			continue;
-		/* libdw has unpacked those that it knows. */
-		if ((sh.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
-			continue;
-		data = elf_rawdata(scn, NULL);
-		if (!data || !data->d_buf)
-			continue;
-		if (!strcmp(name, "debug_line")) {
-			ix->sections.line = data->d_buf;
-			ix->sections.line_n = data->d_size;
-		} else if (!strcmp(name, "debug_line_str")) {
-			ix->sections.line_str = data->d_buf;
-			ix->sections.line_str_n = data->d_size;
-		} else {
-			ix->sections.str = data->d_buf;
-			ix->sections.str_n = data->d_size;
-		}
-	}
-}
-
 struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ranges *code,
 				    const struct symfile_opts *opts, struct error *err)
 {
@@ -634,7 +708,8 @@ struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ran
 	ix->code = code;
 	ix->opts = *opts;
 	index_init(&ix->name_index);
-	find_sections(ix, elf, &bytes);
+	index_init(&ix->abbrev_index);
+	find_sections(elf, "", &ix->s, &ix->lines, &bytes);
 	ix->budget = 4 * bytes + 1000000;
 	index_units(ix);
 	return ix;
@@ -657,10 +732,20 @@ void dwarf_index_free(struct dwarf_index *ix)
 			line_table_release(u->lines);
 		free(u->lines);
 	}
+	for (i = 0; i < ix->abbrevs.n; i++) {
+		die_abbrevs_release(ix->abbrevs.v[i]);
+		free(ix->abbrevs.v[i]);
+	}
+	for (i = 0; i < ix->splits.n; i++)
+		free(ix->splits.v[i]);
+	vec_release(&ix->splits);
+	vec_release(&ix->abbrevs);
+	index_release(&ix->abbrev_index);
 	vec_release(&ix->units);
 	vec_release(&ix->spans);
 	vec_release(&ix->span_ends);
 	vec_release(&ix->names);
+	vec_release(&ix->parents);
 	index_release(&ix->name_index);
 	dwarf_end(ix->dw);
 	free(ix);

@@ -554,6 +554,49 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 
 static void load_plt(struct elf_file *e);
 
+/* MiniDebugInfo: an ELF file of its own, packed by xz, with the functions that .dynsym lacks (GDB's manual). */
+static void open_minidebug(struct elf_file *e)
+{
+	struct error err = { "" };
+	struct elf_file *m;
+	Elf_Data *data;
+	GElf_Shdr sh;
+
+	if (!section_data(e, e->mini, &data, &sh))
+		return;
+	m = elf_file_new(e->f.path, &e->f.opts);
+	if (unpack(PACKED_XZ, data->d_buf, data->d_size, &m->image, ".gnu_debugdata", &err) || open_image(m, &err)) {
+		diag_addf(e->f.opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': %s", e->f.path, err.msg);
+		elf_free(&m->f);
+		return;
+	}
+	e->minidebug = m;
+}
+
+/* By address first, which is quick, then what starts together. */
+static void sort_symbols(struct elf_file *e)
+{
+	size_t n = e->syms.n, i, k;
+	struct range *keys = xreallocarray(NULL, n, sizeof(*keys));
+	struct elf_symbol *sorted = xreallocarray(NULL, n, sizeof(*sorted));
+
+	for (i = 0; i < n; i++)
+		keys[i] = (struct range){ e->syms.v[i].lo, 0, (u32)i };
+	ranges_sort(keys, n);
+	for (i = 0; i < n; i++)
+		sorted[i] = e->syms.v[keys[i].id];
+	for (i = 0; i < n; i = k) {
+		for (k = i + 1; k < n && sorted[k].lo == sorted[i].lo; k++)
+			;
+		if (k - i > 1)
+			qsort(&sorted[i], k - i, sizeof(*sorted), symbol_cmp);
+	}
+	free(keys);
+	free(e->syms.v);
+	e->syms.v = sorted;
+	e->syms.cap = n;
+}
+
 static void index_symbols(struct elf_file *e)
 {
 	struct elf_file *d = e->debug;
@@ -568,12 +611,12 @@ static void index_symbols(struct elf_file *e)
 		load_symbols(e, e, e->symtab, 0);
 	} else {
 		load_symbols(e, e, e->dynsym, 0);
+		open_minidebug(e);
 		if (e->minidebug)
 			load_symbols(e, e->minidebug, e->minidebug->symtab, 0);
 	}
 	load_plt(e);
-	if (e->syms.n)
-		qsort(e->syms.v, e->syms.n, sizeof(*e->syms.v), symbol_cmp);
+	sort_symbols(e);
 	for (i = 0; i < e->syms.n; i++) {
 		const struct elf_symbol *s = &e->syms.v[i];
 

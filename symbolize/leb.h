@@ -12,6 +12,10 @@ static inline u64 leb_u(struct cursor *c)
 	unsigned int shift = 0;
 	u64 v = 0;
 
+	if (LIKELY(!c->bad && p < c->end && !(*p & 0x80))) {
+		c->p++;
+		return *p;
+	}
 	if (c->bad)
 		return 0;
 	while (p < c->end) {

@@ -34,11 +34,11 @@ static u64 offset_of_size(struct cursor *c, bool dwarf64)
 }
 
 /* String of a string section, or NULL. */
-static const char *section_str(const u8 *p, size_t n, u64 off)
+static const char *section_str(const struct die_section *s, u64 off)
 {
-	if (off >= n || !memchr(p + off, 0, n - (size_t)off))
+	if (off >= s->n || !memchr(s->p + off, 0, s->n - (size_t)off))
 		return NULL;
-	return (const char *)p + off;
+	return (const char *)s->p + off;
 }
 
 /* A string inside the header; one that no NUL ends is none. */
@@ -63,10 +63,10 @@ static void entry_value(struct cursor *c, u64 form, const struct header *h,
 		*str = inline_str(c);
 		break;
 	case FORM_LINE_STRP:
-		*str = section_str(s->line_str, s->line_str_n, offset_of_size(c, h->dwarf64));
+		*str = section_str(&s->line_str, offset_of_size(c, h->dwarf64));
 		break;
 	case FORM_STRP:
-		*str = section_str(s->str, s->str_n, offset_of_size(c, h->dwarf64));
+		*str = section_str(&s->str, offset_of_size(c, h->dwarf64));
 		break;
 	case FORM_DATA1:
 		*num = cursor_u8(c);
@@ -199,7 +199,7 @@ static bool is_dropped(u64 addr, const struct ranges *code)
 	return code ? !ranges_find(code->r.v, code->r.n, addr) : !addr;
 }
 
-static void emit_row(struct line_table *t, struct state *st, const struct ranges *code)
+static inline void emit_row(struct line_table *t, struct state *st, const struct ranges *code)
 {
 	struct line_row *last;
 
@@ -247,17 +247,21 @@ static void end_sequence(struct line_table *t, struct state *st)
 static void run(struct line_table *t, struct cursor *c, const struct header *h, const struct ranges *code)
 {
 	u64 const_add = (255 - h->opcode_base) / h->line_range;
+	struct { u8 ops; int16_t lines; } special[256];
 	struct state st;
+	int i;
 
+	for (i = h->opcode_base; i < 256; i++) {
+		special[i].ops = (u8)((i - h->opcode_base) / h->line_range);
+		special[i].lines = (int16_t)(h->line_base + (i - h->opcode_base) % h->line_range);
+	}
 	state_reset(&st);
 	while (cursor_left(c) && !c->bad) {
-		u8 op = cursor_u8(c);
+		u8 op = *c->p++;
 
 		if (op >= h->opcode_base) {
-			u32 adj = op - h->opcode_base;
-
-			advance(&st, h, adj / h->line_range);
-			st.line += (u32)(h->line_base + (int)(adj % h->line_range));
+			advance(&st, h, special[op].ops);
+			st.line += (u32)(int)special[op].lines;
 			emit_row(t, &st, code);
 			continue;
 		}
@@ -334,11 +338,11 @@ void line_table_init(struct line_table *t, const struct line_sections *s, u64 of
 	memset(t, 0, sizeof(*t));
 	memset(&h, 0, sizeof(h));
 	t->first_file = 1;
-	if (offset >= s->line_n) {
+	if (offset >= s->line.n) {
 		t->bad = true;
 		return;
 	}
-	cursor_init(&c, s->line + offset, s->line_n - (size_t)offset, s->swap);
+	cursor_init(&c, s->line.p + offset, s->line.n - (size_t)offset, s->swap);
 	unit = cursor_u32(&c);
 	if (unit == UINT32_MAX) {
 		h.dwarf64 = true;

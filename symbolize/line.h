@@ -8,12 +8,11 @@
 #ifndef XENFLAME_LINE_H
 #define XENFLAME_LINE_H
 
-#include "symbolize/ranges.h"
+#include "symbolize/die.h"
 
 /* Sections a table is made of; borrowed, uncompressed, may be empty. */
 struct line_sections {
-	const u8 *line, *line_str, *str;
-	size_t line_n, line_str_n, str_n;
+	struct die_section line, line_str, str;
 	bool swap;			/* of the other byte order than this machine */
 };
 

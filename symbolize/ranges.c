@@ -3,15 +3,55 @@
 
 #include "symbolize/ranges.h"
 
-static int range_cmp(const void *pa, const void *pb)
+static inline bool before(const struct range *a, const struct range *b)
 {
-	const struct range *a = pa, *b = pb;
+	return a->lo != b->lo ? a->lo < b->lo : a->id < b->id;
+}
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	if (a->id != b->id)
-		return a->id < b->id ? -1 : 1;
-	return (a->hi > b->hi) - (a->hi < b->hi);
+/* Short runs by insertion, then merged: stable, and without a call for each comparison. */
+void ranges_sort(struct range *r, size_t n)
+{
+	enum { RUN = 16 };
+	struct range *from = r, *to, *tmp;
+	size_t i, k, width;
+
+	for (i = 1; i < n; i++)
+		if (before(&r[i], &r[i - 1]))
+			break;
+	if (i >= n)
+		return;
+	for (i = 0; i < n; i += RUN) {
+		size_t end = MIN(i + RUN, n);
+
+		for (k = i + 1; k < end; k++) {
+			struct range item = r[k];
+			size_t at = k;
+
+			for (; at > i && before(&item, &r[at - 1]); at--)
+				r[at] = r[at - 1];
+			r[at] = item;
+		}
+	}
+	if (n <= RUN)
+		return;
+	tmp = xreallocarray(NULL, n, sizeof(*tmp));
+	to = tmp;
+	for (width = RUN; width < n; width *= 2) {
+		struct range *swap;
+
+		for (i = 0; i < n; i += 2 * width) {
+			size_t a = i, mid = MIN(i + width, n), b = mid, end = MIN(i + 2 * width, n);
+
+			for (k = i; k < end; k++)
+				to[k] = a < mid && (b == end || !before(&from[b], &from[a])) ? from[a++] : from[b++];
+		}
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != r)
+		memcpy(r, from, n * sizeof(*r));
+	free(tmp);
 }
 
 /* A binary heap of ranges, greatest id on top. */
@@ -54,7 +94,7 @@ void ranges_flatten(struct ranges *rs)
 {
 	struct range *in = rs->r.v, *heap;
 	size_t n = 0, i, nheap = 0;
-	bool sorted = true, disjoint = true;
+	bool disjoint = true;
 	struct ranges out = { { NULL, 0, 0 } };
 	u64 pos = 0;
 
@@ -62,10 +102,7 @@ void ranges_flatten(struct ranges *rs)
 		if (in[i].lo < in[i].hi)
 			in[n++] = in[i];
 	rs->r.n = n;
-	for (i = 1; i < n && sorted; i++)
-		sorted = range_cmp(&in[i - 1], &in[i]) <= 0;
-	if (!sorted)
-		qsort(in, n, sizeof(*in), range_cmp);
+	ranges_sort(in, n);
 	for (i = 1; i < n && disjoint; i++)
 		disjoint = in[i - 1].hi <= in[i].lo;
 	if (disjoint)

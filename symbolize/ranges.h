@@ -24,6 +24,8 @@ struct ranges {
  * O(n log n), at most 2 n ranges afterwards.
  */
 void ranges_flatten(struct ranges *r);
+/* Sorts by lo, then id. */
+void ranges_sort(struct range *r, size_t n);
 /* Range that holds addr, or NULL. The ranges must be flattened. */
 const struct range *ranges_find(const struct range *r, size_t n, u64 addr);
 
