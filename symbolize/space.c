@@ -212,6 +212,11 @@ void spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct ma
 	bool overlapped;
 	size_t at;
 
+	if (s->execed) {
+		mm_unref(sp, s->mm);
+		s->mm = NULL;
+		s->execed = false;
+	}
 	if (s->mm && mm_has(s->mm, m))
 		return;
 	mm = slot_own(sp, s);
@@ -260,7 +265,7 @@ void spaces_fork(struct spaces *sp, u32 pid, u32 ppid)
 		return;
 	s = slot_get(sp, slot_key(MM_HOST, pid));
 	old = s->mm;
-	s->exited = false;
+	s->exited = s->execed = false;
 	if (!parent) {
 		s->mm = NULL;
 	} else if (parent->per_process) {
@@ -272,12 +277,15 @@ void spaces_fork(struct spaces *sp, u32 pid, u32 ppid)
 	mm_unref(sp, old);
 }
 
+/*
+ * The record comes while execve() still runs: until the new program has a mapping, user addresses are those that
+ * called execve(), in the old one.
+ */
 void spaces_exec(struct spaces *sp, u32 pid)
 {
 	struct mm_slot *s = slot_get(sp, slot_key(MM_HOST, pid));
 
-	mm_unref(sp, s->mm);
-	s->mm = mm_new(sp);
+	s->execed = true;
 	s->exited = false;
 }
 

@@ -33,6 +33,7 @@ struct mm_slot {
 	u64 key;		/* class << 32 | pid */
 	struct mm *mm;		/* NULL: none (any more) */
 	bool exited;
+	bool execed;		/* its next mapping drops the ones that it has */
 };
 
 struct spaces {
