@@ -22,8 +22,6 @@ top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.a
 corpus = os.path.join(top, 'tests', 'data', 'corpus')
 xenflame = os.environ.get('XENFLAME', 'xenflame')
 
-HV = '[xen+'
-
 
 def read(path):
     if path.endswith('.xz'):
@@ -34,26 +32,29 @@ def read(path):
 
 
 FRAME = re.compile(r'^(\s+)([0-9a-f]+) (.*)$')
+FLAT = re.compile(r'^( *\S.*: +)([0-9a-f]+) (.*\))$')
+
+
+def module_of(rest):
+    """The module at the end of a line: balanced parentheses."""
+    depth = 0
+    for i in range(len(rest) - 1, -1, -1):
+        depth += {')': 1, '(': -1}.get(rest[i], 0)
+        if depth == 0:
+            return rest[i:]
+    return '([unknown])'
 
 
 def addresses_only(text):
-    """perf script text without names: `\t addr [unknown] (module)`; lines of inlined functions go."""
+    """perf script text without names: `addr [unknown] (module)`; lines of inlined functions go."""
     out = []
     for line in text.split('\n'):
-        m = FRAME.match(line)
-        if not m or not line.startswith(('\t', ' ')):
+        m = FRAME.match(line) if line.startswith('\t') else None
+        m = m or FLAT.match(line)
+        if not m:
             out.append(line)
-            continue
-        rest = m.group(3)
-        if rest.endswith('(inlined)'):
-            continue
-        # the module: balanced parentheses from the end of the line
-        depth = 0
-        for i in range(len(rest) - 1, -1, -1):
-            depth += {')': 1, '(': -1}.get(rest[i], 0)
-            if depth == 0:
-                break
-        out.append(f'{m.group(1)}{m.group(2)} [unknown] {rest[i:]}')
+        elif not m.group(3).endswith('(inlined)'):
+            out.append(f'{m.group(1)}{m.group(2)} [unknown] {module_of(m.group(3))}')
     return '\n'.join(out)
 
 
@@ -68,29 +69,74 @@ def fold(*args, stdin=None):
     return stacks
 
 
-def strip_offsets(stack):
-    """A stack by modules alone."""
-    return re.sub(r'\+0x[0-9a-f]+\]', ']', stack)
+def frames_of(stack):
+    return stack.split(';')
 
 
-# recording -> (text, options, reasons). Each reason is (what perf does, function that rewrites one of our stacks to perf's, or None).
-def no_broken(stack):
-    return ';'.join(f for f in stack.split(';') if f != '[broken stack]')
+def rewritten(stacks, fn):
+    """Stacks with their frames rewritten; None from fn leaves the stack out."""
+    out = collections.Counter()
+    for s, n in stacks.items():
+        f = fn(frames_of(s))
+        if f is not None:
+            out[';'.join(f)] += n
+    return out
 
 
-def split(stacks):
-    """Frames of stacks as tuples, `[broken stack]` kept."""
-    return {tuple(s.split(';')): n for s, n in stacks.items()}
+KERNEL = re.compile(r'^\[kernel\.kallsyms\+0x([0-9a-f]+)\]$')
 
 
+def no_broken(f):
+    return [x for x in f if x != '[broken stack]']
+
+
+def no_guests(f):
+    return None if '[guest]' in f[:2] or '[xen]' in f[:2] else f
+
+
+def kernel_modules(f):
+    """Frames of loadable modules without their place."""
+    def one(x):
+        m = KERNEL.match(x)
+        if m and int(m.group(1), 16) >= 0xffffffffc0000000:
+            return '[kernel module]'
+        return '[kernel module]' if re.match(r'^\[(xenfs|xen_[a-z]+|[a-z0-9_]+)\+0x', x) and not re.match(r'^\[(xen|busybox|hcload|exe)\+', x) else x
+    return [one(x) for x in f]
+
+
+def no_user(f):
+    """The command, the kernel's and the hypervisor's frames."""
+    return f[:2] + [x for x in f[2:] if KERNEL.match(x) or x.startswith('[xen+')]
+
+
+def user_modules(f):
+    return [x if KERNEL.match(x) else re.sub(r'\+0x[0-9a-f]+\]', ']', x) for x in f]
+
+
+# name -> (why perf's text differs, rewrites both sides, left out of ours alone)
 REASONS = {
-    'garbage': 'perf throws a whole chain away when one entry looks like a context marker and is none; '
-               'we keep the good frames (perf-data: such entries are told)',
-    'broken': 'addresses outside every mapping: perf prints them as [unknown], we join them to one frame',
-    'guest': 'samples of guests: perf script leaves them out, we show them under [guest] or [xen]',
-    'comm': 'samples taken in the hypervisor for an unknown domain stand under [xen], not under a comm',
-    'user-under-kernel': 'a user address that the recording has below the kernel marker: perf looks it up in the kernel',
+    'broken': ('perf prints each address outside every mapping as [unknown]; we join runs of them to one [broken stack], and '
+               'a user address that the recording has below the kernel marker is looked up by perf in the kernel', no_broken, None),
+    'guest': ('perf script leaves samples out that were taken in, or in the hypervisor for, another domain; we show them '
+              'under [guest] and [xen]', None, no_guests),
+    'module': ('perf prints addresses of loadable modules as kernel addresses, we print their offset in the module', kernel_modules, None),
+    'flat': ('perf 6.1 prints absolute user addresses where there is no call chain', user_modules, None),
+    'unwind': ('the user part is unwound from saved stacks, which needs the libc of the recording host; what can be unwound '
+               'here is compared in tests/cases/unwind', no_user, None),
 }
+
+# recording -> reasons, and stacks of one sample each that differ for one more reason
+APPLIES = {
+    'local/flat': ['flat'],
+    'local/cxx_dwarf': ['unwind'], 'local/dwarf': ['unwind'], 'local/dwarf_small': ['unwind'],
+    'local/kvm_dwarf': ['unwind'], 'local/pipe_dwarf': ['unwind'],
+    'xen-stock/novpmu.perf.data': ['module'], 'xen-stock/novpmu.perf.data.kvm': ['module'],
+    'xen-hv/rfc-layout': ['guest', 'broken'],
+    'synth/xen/perf.data.kvm': ['guest', 'broken'], 'synth/xen/hvmark.perf.data.kvm': ['guest'],
+}
+# Samples taken while execve() runs, after the new program got its first mapping: perf still finds the address of the caller in
+# mappings that are gone, we show [broken stack].
+EXEC = {'xen-hv/perf.data.kvm': 2, 'xen-hv/rfc-layout': 1, 'xen-stock/novpmu.perf.data': 3, 'xen-stock/novpmu.perf.data.kvm': 4}
 
 
 def recordings():
@@ -144,14 +190,31 @@ def main():
 
 
 def compare(name, ours, theirs):
-    a, b = ours - theirs, theirs - ours
-    print(f'# {name}: {sum(ours.values())} samples from the recording, {sum(theirs.values())} from the text, '
-          f'{sum((ours & theirs).values())} equal')
+    reasons = APPLIES.get(name, [])
+    plain = sum((ours & theirs).values())
+    total = sum(ours.values())
     lines = []
-    for s, n in sorted(a.items(), key=lambda x: -x[1])[:6]:
-        lines.append(f'recording only: {n} {s[-300:]}')
-    for s, n in sorted(b.items(), key=lambda x: -x[1])[:6]:
-        lines.append(f'text only: {n} {s[-300:]}')
+    for r in reasons:
+        _, both, alone = REASONS[r]
+        if both:
+            ours, theirs = rewritten(ours, both), rewritten(theirs, both)
+        if alone:
+            ours = rewritten(ours, alone)
+    a, b = ours - theirs, theirs - ours
+    unexplained = sum((a | b).values()) and max(sum(a.values()), sum(b.values()))
+    print(f'# {name}: {total} samples from the recording, {sum(theirs.values())} from the text; {plain} equal as they are, '
+          f'{sum((ours & theirs).values())} with: {", ".join(reasons) or "nothing"}')
+    for r in reasons:
+        print(f'#   {r}: {REASONS[r][0]}')
+    if unexplained and unexplained == EXEC.get(name) and rewritten(a, no_user) == rewritten(b, no_user):
+        print(f'#   exec: {unexplained} samples inside execve(): perf uses mappings that are gone')
+        return []
+    for s, n in sorted(a.items(), key=lambda x: -x[1])[:4]:
+        lines.append(f'recording only: {n} {s[:300]}')
+    for s, n in sorted(b.items(), key=lambda x: -x[1])[:4]:
+        lines.append(f'text only: {n} {s[:300]}')
+    if lines:
+        lines.insert(0, f'{unexplained} samples differ')
     return lines
 
 
