@@ -93,7 +93,7 @@ static struct rgb xen_color(const struct frame *f, u64 hash)
 	}
 	if (f->flags & FRAME_INLINED)
 		c = mix(c, white, 0.42);
-	return shade < 0 ? mix(c, black, -shade * 0.012) : mix(c, white, shade * 0.018);
+	return shade < 0 ? mix(c, black, -shade * 0.008) : mix(c, white, shade * 0.02);
 }
 
 /* ---- flamegraph.pl's ---- */

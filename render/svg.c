@@ -60,7 +60,7 @@ static void put_box(struct buf *b, const struct render_input *in, const struct r
 		buf_puts(b, "<text x=\"");
 		put_percent(b, box->x / pic->inner * 100);
 		buf_puts(b, "\" dx=\"3\" y=\"");
-		buf_f(b, y + pic->row / 2 + pic->font_size * 0.33, 1);
+		buf_f(b, y + (pic->row - 1) / 2 + pic->font_size * 0.3, 1);
 		buf_puts(b, "\">");
 		buf_xml(b, tmp->p + at, tmp->n - at);
 		buf_puts(b, "</text>");

@@ -425,6 +425,12 @@ function share(part, whole)
 	return whole > 0 ? (100 * part / whole).toFixed(2) + "%" : "0%";
 }
 
+/* With one decimal, where room is short. */
+function share1(part, whole)
+{
+	return whole > 0 ? (100 * part / whole).toFixed(1) + "%" : "0%";
+}
+
 /* ---- elements: attributes and text only ---- */
 
 function el(tag, attrs, ...children)
@@ -1230,7 +1236,6 @@ class Viewer {
 		for (const name in this.toggles)
 			this.toggles[name].setAttribute("aria-pressed", s[name] ? "true" : "false");
 		this.pane.icicle = s.icicle;
-		this.crumbs.hidden = s.tab !== "graph";
 		this.showLegend();
 		this.showCrumbs();
 		if (s.tab === "table")
@@ -1307,6 +1312,7 @@ class Viewer {
 		for (const [text, undo] of notes)
 			items.push(el("button", { type: "button", class: "xf-warn", title: "press to undo", click: undo }, text + " ×"));
 		fill(this.crumbs, ...items);
+		this.crumbs.hidden = s.tab !== "graph" || (!z && !notes.length);
 	}
 	filter(change)
 	{
@@ -1344,14 +1350,14 @@ class Viewer {
 			items.push(el("button", { type: "button", "aria-pressed": chosen && chosen.has(c) ? "true" : "false",
 				title: "stacks that end in " + name + " code; press to see only these, with Shift to add them",
 				click: (e) => this.chooseClass(c, e.shiftKey || e.ctrlKey) }, sw, name + " ",
-				el("span", { class: "xf-num" }, share(this.shares.sums[c], all))));
+				el("span", { class: "xf-num" }, share1(this.shares.sums[c], all))));
 		});
 		if (this.shares.inlined)
 			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "innermost function was inlined into its caller" },
-				"paler, slanted: inlined " + share(this.shares.inlined, all)));
+				"paler: inlined " + share1(this.shares.inlined, all)));
 		if (this.shares.unresolved)
 			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "no symbol for the innermost address" },
-				"grey tone: no symbol " + share(this.shares.unresolved, all)));
+				"greyish: no symbol " + share1(this.shares.unresolved, all)));
 		fill(this.legend, ...items);
 	}
 	chooseClass(c, add)

@@ -12,9 +12,12 @@ extern const struct render_writer writer_d3;
 extern const struct render_writer writer_folded;
 extern const struct render_writer writer_html;
 extern const struct render_writer writer_json;
+extern const struct render_writer writer_pdf;		/* with cairo only */
 extern const struct render_writer writer_perf_script;
+extern const struct render_writer writer_png;		/* with cairo only */
 extern const struct render_writer writer_pprof;
 extern const struct render_writer writer_speedscope;
 extern const struct render_writer writer_svg;
+extern const struct render_writer writer_text;
 
 #endif

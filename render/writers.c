@@ -5,6 +5,11 @@
 static const struct render_writer *const table[] = {
 	&writer_svg,
 	&writer_html,
+#ifdef HAVE_CAIRO
+	&writer_png,
+	&writer_pdf,
+#endif
+	&writer_text,
 	&writer_folded,
 	&writer_perf_script,
 	&writer_speedscope,

@@ -84,7 +84,9 @@ async function open(browser, url, o = {}) {
 }
 
 // Pixel in the middle of the box of a path of titles, in the page.
-function spot(page, titles) {
+async function spot(page, titles) {
+	// Once the picture is that of the present size.
+	await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
 	return page.evaluate((want) => {
 		const v = document.documentElement.xenflame, p = v.pane, node = v.followTitles(v.tree, want);
 		if (v.tree.depth[node] !== want.length)

@@ -138,7 +138,7 @@ async function views(browser, file) {
 	await page.locator('.xf-legend button', { hasText: 'guest user' }).click({ modifiers: ['Shift'] });
 	t.equal(await page.evaluate(() => document.documentElement.xenflame.tree.total[0]), 450, 'with Shift: one more');
 	await page.keyboard.press('r');
-	t.match(await page.locator('.xf-legend').innerText(), /hypervisor\s*40\.00%[^]*kernel\s*18\.00%[^]*user\s*15\.00%[^]*JIT\s*12\.00%[^]*guest kernel\s*10\.00%[^]*guest user\s*5\.00%/, 'legend with shares');
+	t.match(await page.locator('.xf-legend').innerText(), /hypervisor\s*40\.0%[^]*kernel\s*18\.0%[^]*user\s*15\.0%[^]*JIT\s*12\.0%[^]*guest kernel\s*10\.0%[^]*guest user\s*5\.0%/, 'legend with shares');
 	await page.locator('button', { hasText: 'Merge recursion' }).click();
 	const s = await t.spot(page, ['java', 'Interpreter', 'Ljava/util/HashMap;::get']);
 	await page.mouse.move(s.x, s.y);
