@@ -66,8 +66,8 @@ static char *default_name(u32 type, u64 config, u64 flags)
 		buf_printf(&b, "tracepoint-%" PRIu64, config);
 	else if (type == 3 && (config & 0xff) < ARRAY_SIZE(caches) && (config >> 8 & 0xff) < ARRAY_SIZE(ops) &&
 		 config >> 16 < 2)
-		buf_printf(&b, "%s-%s%s", caches[config & 0xff], ops[config >> 8],
-			   config >> 16 ? "-misses" : config >> 8 & 1 ? "s" : config >> 8 ? "es" : "s");
+		buf_printf(&b, "%s-%s%s", caches[config & 0xff], ops[config >> 8 & 0xff],
+			   config >> 16 ? "-misses" : (config >> 8 & 0xff) == 2 ? "es" : "s");
 	else if (type == 4)
 		buf_printf(&b, "raw-0x%" PRIx64, config);
 	else if (type == 5)
