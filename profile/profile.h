@@ -105,6 +105,7 @@ struct view {
 	u64 left_out;			/* weight of stacks that filters left out */
 	int event;			/* of view_opts; -1: each child of the root is a group frame named as its event */
 	bool is_diff;
+	struct view_diff *diff;		/* of a comparison, else NULL */
 	VEC(u32) place;			/* for view_place(); empty unless profile.keep_samples */
 };
 
@@ -120,6 +121,59 @@ void view_release(struct view *v);
  * event left it out.  Only with profile.keep_samples.
  */
 u32 view_place(const struct view *v, u32 event, node_id node);
+
+/* ---- comparisons ---- */
+
+enum diff_norm {
+	DIFF_BY_TOTAL,		/* shares of the whole are compared */
+	DIFF_BY_TIME,		/* weight a second */
+	DIFF_NONE,		/* weights as they are */
+};
+
+struct diff_opts {
+	enum diff_norm norm;
+	u64 time_before, time_after;	/* ns that each recording lasts, for DIFF_BY_TIME; 0: from kept samples */
+	double rate;		/* how often equal recordings may be told apart, a list; 0: 0.05 */
+	double confidence;	/* of the intervals; 0: 0.99 */
+	u32 slices;		/* of time, to see the samples' own spread; 0: 20 */
+};
+
+/* How sure a difference is. All in weight of `after`. */
+struct diff_noise {
+	double half;		/* the interval is difference - half … difference + half */
+	double p;		/* how often chance alone makes a difference as large */
+	bool changed;		/* beyond noise, also when that many frames are looked at */
+};
+
+/* A function, over all its places in the tree; recursion counts once. */
+struct diff_function {
+	frame_id frame;
+	double self, base_self, total, base_total;	/* base_*: scaled */
+	struct diff_noise self_noise, total_noise;
+};
+
+struct view_diff {
+	enum diff_norm norm;
+	double base_scale;	/* base_self and base_total times this are comparable with self and total */
+	double confidence, rate;
+	u32 slices;		/* that noise was measured over; 0: from the number of samples alone */
+	u64 samples, base_samples;
+	VEC(struct diff_noise) self, total;	/* by node of the view */
+	VEC(struct diff_function) functions;	/* the surest and largest changes first */
+};
+
+/*
+ * Compares two profiles: stacks match by space, module and function (builds of a module count as one; the
+ * hypervisor and the kernel are one module each).  The view shows what is in either; its
+ * nodes' self and total are of `after`, base_self and base_total of `before`, each as recorded.  `after` gets the
+ * frames of `before` that it has not; both are borrowed as long as the view lives.
+ *
+ * Noise comes from the spread over slices of time where both have kept their samples, else from the number of
+ * samples; and is never taken for less than that.  The event of `before` is the one of the same name.
+ */
+int view_build_diff(struct view *v, struct profile *after, struct profile *before, const struct view_opts *o,
+		    const struct diff_opts *d, struct error *err) MUST_CHECK;
+void view_diff_free(struct view_diff *d);
 
 /* Weight by space of the innermost frame of each stack (self), indexed by enum space. */
 void view_weight_by_space(const struct view *v, u64 by_space[SPACE_NR]);

@@ -2,7 +2,7 @@
 /* Views: stacks are filtered and rewritten, then laid out as one sorted tree in preorder. */
 #include <regex.h>
 
-#include "profile/profile.h"
+#include "profile/layout.h"
 
 /* ---- the order of frames: by name bytes, then space, module, flags, line ---- */
 
@@ -20,11 +20,9 @@ static int cmp_str(const struct strtab *t, str_id a, str_id b)
 	return c ? c : (na > nb) - (na < nb);
 }
 
-static int cmp_frame(const void *pa, const void *pb)
+int view_cmp_frames(const struct profile *p, frame_id ia, frame_id ib)
 {
-	const struct profile *p = sort_profile;
-	const struct frame *a = &p->frames.v[*(const frame_id *)pa];
-	const struct frame *b = &p->frames.v[*(const frame_id *)pb];
+	const struct frame *a = &p->frames.v[ia], *b = &p->frames.v[ib];
 	int c = cmp_str(p->strings, a->function, b->function);
 
 	if (!c)
@@ -38,6 +36,11 @@ static int cmp_frame(const void *pa, const void *pb)
 	if (!c)
 		c = (a->line > b->line) - (a->line < b->line);
 	return c;
+}
+
+static int cmp_frame(const void *pa, const void *pb)
+{
+	return view_cmp_frames(sort_profile, *(const frame_id *)pa, *(const frame_id *)pb);
 }
 
 /* rank[frame]: its place in the order. */
@@ -64,27 +67,31 @@ static u64 add_saturated(u64 a, u64 b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-/*
- * Parents have smaller ids than their children, so totals need one pass backwards.  Children are
- * put in order by two stable counting sorts: by the rank of the frame, then by parent.  `place`,
- * unless NULL, gets the node of the view for each of the n nodes.
- */
-static void lay_out(struct view *v, const struct profile *p, const struct cct_node *nodes, u32 n,
-		    const u64 *self, u32 *place)
+/* Adds what each node has of its own to all above it: parents have smaller ids than their children. */
+static u64 *totals_of(const struct cct_node *nodes, u32 n, const u64 *self)
 {
 	u64 *total = xcalloc(n, sizeof(*total));
-	u32 *by_rank, *child, *first, *rank = frame_ranks(p), *count;
-	VEC(u32) taken = { 0 };	/* by depth: children already laid out on the current path */
-	u32 i, cur, kept = 0, at;
+	u32 i;
 
 	for (i = 0; i < n; i++)
 		total[i] = self[i];
 	for (i = n - 1; i > 0; i--)
 		total[nodes[i].parent] = add_saturated(total[nodes[i].parent], total[i]);
+	return total;
+}
+
+/* Children are put in order by two stable counting sorts: by the rank of the frame, then by parent. */
+void view_lay_out(struct view *v, const struct profile *p, const struct cct_node *nodes, u32 n,
+		  const u64 *self, const u64 *base, u32 *place)
+{
+	u64 *total = totals_of(nodes, n, self), *base_total = base ? totals_of(nodes, n, base) : NULL;
+	u32 *by_rank, *child, *first, *rank = frame_ranks(p), *count;
+	VEC(u32) taken = { 0 };	/* by depth: children already laid out on the current path */
+	u32 i, cur, kept = 0, at;
 
 	count = xcalloc(p->frames.n + 1, sizeof(*count));
 	for (i = 1; i < n; i++)
-		if (total[i]) {
+		if (total[i] || (base && base_total[i])) {
 			count[rank[nodes[i].frame] + 1]++;
 			kept++;
 		}
@@ -92,7 +99,7 @@ static void lay_out(struct view *v, const struct profile *p, const struct cct_no
 		count[i + 1] += count[i];
 	by_rank = xcalloc(kept, sizeof(*by_rank));
 	for (i = 1; i < n; i++)
-		if (total[i])
+		if (total[i] || (base && base_total[i]))
 			by_rank[count[rank[nodes[i].frame]]++] = i;
 	free(count);
 	free(rank);
@@ -109,7 +116,8 @@ static void lay_out(struct view *v, const struct profile *p, const struct cct_no
 	free(by_rank);
 
 	vec_reserve(&v->nodes, (size_t)kept + 1);
-	vec_push(&v->nodes, ((struct view_node){ .self = self[0], .total = total[0] }));
+	vec_push(&v->nodes, ((struct view_node){ .self = self[0], .total = total[0],
+		.base_self = base ? base[0] : 0, .base_total = base ? base_total[0] : 0 }));
 	if (place) {
 		place[0] = 0;
 		for (i = 1; i < n; i++)
@@ -125,7 +133,8 @@ static void lay_out(struct view *v, const struct profile *p, const struct cct_no
 			cur = child[first[cur] + taken.v[depth]++];
 			vec_push(&v->nodes, ((struct view_node){
 				.frame = nodes[cur].frame, .depth = depth + 1, .parent = at,
-				.self = self[cur], .total = total[cur] }));
+				.self = self[cur], .total = total[cur],
+				.base_self = base ? base[cur] : 0, .base_total = base ? base_total[cur] : 0 }));
 			at = (u32)(v->nodes.n - 1);
 			if (place)
 				place[cur] = at;
@@ -143,6 +152,7 @@ static void lay_out(struct view *v, const struct profile *p, const struct cct_no
 	vec_release(&taken);
 	free(child);
 	free(first);
+	free(base_total);
 	free(total);
 }
 
@@ -387,7 +397,7 @@ static int build_rewritten(struct view *v, struct profile *p, const struct view_
 		vec_push(&rw.self, 0);
 	if (v->place.n)
 		place = xcalloc(rw.tree.nodes.n, sizeof(*place));
-	lay_out(v, p, rw.tree.nodes.v, (u32)rw.tree.nodes.n, rw.self.v, place);
+	view_lay_out(v, p, rw.tree.nodes.v, (u32)rw.tree.nodes.n, rw.self.v, NULL, place);
 	for (i = 0; i < v->place.n; i++)
 		if (v->place.v[i] != UINT32_MAX)
 			v->place.v[i] = place[v->place.v[i]];
@@ -424,7 +434,7 @@ int view_build(struct view *v, struct profile *p, const struct view_opts *o, str
 		memcpy(self, p->events.v[o->event].self.v,
 		       MIN(p->events.v[o->event].self.n, p->nodes.n) * sizeof(*self));
 	place_init(v, p, 1);
-	lay_out(v, p, p->nodes.v, (u32)p->nodes.n, self, v->place.n ? v->place.v : NULL);
+	view_lay_out(v, p, p->nodes.v, (u32)p->nodes.n, self, NULL, v->place.n ? v->place.v : NULL);
 	free(self);
 	return 0;
 }
@@ -433,6 +443,8 @@ void view_release(struct view *v)
 {
 	vec_release(&v->nodes);
 	vec_release(&v->place);
+	view_diff_free(v->diff);
+	v->diff = NULL;
 }
 
 u32 view_place(const struct view *v, u32 event, node_id node)
