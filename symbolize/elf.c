@@ -368,7 +368,7 @@ static bool section_data(struct elf_file *e, size_t i, Elf_Data **data, GElf_Shd
 	return *data && (*data)->d_buf;
 }
 
-/* Value of a symbol, its section's address included. */
+/* Address of a symbol; in relocatable files its value is an offset in its section. */
 static bool symbol_value(struct elf_file *e, Elf_Data *syms, size_t i, u64 *value)
 {
 	GElf_Sym sym;
@@ -377,7 +377,7 @@ static bool symbol_value(struct elf_file *e, Elf_Data *syms, size_t i, u64 *valu
 		return false;
 	*value = sym.st_value;
 	if (sym.st_shndx < e->sections.n)
-		*value += e->sections.v[sym.st_shndx].addr;
+		*value += e->relocatable ? e->sections.v[sym.st_shndx].addr : 0;
 	else if (sym.st_shndx != SHN_ABS)
 		return false;
 	return true;
