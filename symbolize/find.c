@@ -678,9 +678,15 @@ void find_code(struct symbolizer *s, struct module *m)
 		m->elf_path = own_vdso(s, m);
 }
 
+/*
+ * A separate debug file alone does not tell which file offset is which address: its own offsets are those of a file without
+ * the code.  With GNU ld code lies at the same distance from the start in the file and in memory; what does not
+ * fall into the file's code then is not guessed at.
+ */
 static void find_user(struct symbolizer *s, struct module *m)
 {
 	struct symfile *f;
+	u64 first = 0;
 	char *debug;
 
 	find_code(s, m);
@@ -696,9 +702,9 @@ static void find_user(struct symbolizer *s, struct module *m)
 	if (!debug && s->opts.debuginfod)
 		debug = find_debuginfod(s, m->build_id, m->build_id_len, true);
 	f = debug ? find_open_elf(s, debug, true) : NULL;
-	if (f) {
+	if (f && elf_first_vaddr(debug, &first)) {
 		m->debug_only = true;
-		find_add_source(m, f, 0, true);
+		find_add_source(m, f, -(s64)first, true);
 	}
 	free(debug);
 }

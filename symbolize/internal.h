@@ -24,7 +24,7 @@ enum module_kind {
 /* A symbol file and where its code lies. */
 struct source {
 	struct symfile *f;	/* owned by the finder */
-	s64 bias;		/* run-time address = the file's address + bias; not used for user modules */
+	s64 bias;		/* what is asked for = the file's address + bias; not used for user modules with their main file */
 	bool is_elf;
 	bool core_only;		/* symbols of loadable modules in it are of another boot */
 };
@@ -122,5 +122,7 @@ struct unwinders *unwinders_new(struct symbolizer *s);
 void unwinders_free(struct unwinders *u);
 void unwinder_drop(void *unwinder);
 void module_release_elf(struct module *m);
+/* Link-time address of the first page of what is loaded from an ELF file. Whether there is any. */
+bool elf_first_vaddr(const char *path, u64 *vaddr);
 
 #endif

@@ -464,17 +464,6 @@ static void cache_grow(struct symbolizer *s)
 	free(old);
 }
 
-/*
- * A separate debug file without its main file: its own file offsets mean nothing (what has no bits in it
- * takes no room).  The usual linkers put code at the same offset as address, or (lld) one page
- * further for each segment; what falls outside the file's code is not guessed.
- */
-static bool debug_only_vaddr(const struct symfile *f, u64 off, u64 *vaddr)
-{
-	*vaddr = off;
-	return off >= f->text_start && off < f->text_end;
-}
-
 /* Whether an address lies where the hypervisor's code can be. */
 static bool hv_may_resolve(const struct source *src, u64 addr)
 {
@@ -491,7 +480,8 @@ static bool source_lookup(struct symbolizer *s, struct module *m, const struct s
 	switch (m->kind) {
 	case MODULE_USER:
 	case MODULE_VDSO:
-		if (m->debug_only ? !debug_only_vaddr(src->f, la, &addr) : symfile_elf_offset_to_vaddr(src->f, la, &addr))
+		if (m->debug_only ? addr < src->f->text_start || addr >= src->f->text_end
+				  : symfile_elf_offset_to_vaddr(src->f, la, &addr))
 			return false;
 		break;
 	case MODULE_HV:

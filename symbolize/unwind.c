@@ -115,15 +115,31 @@ fail:
 	return NULL;
 }
 
+static void elf_file_close(struct elf_file *e)
+{
+	if (!e)
+		return;
+	elf_end(e->elf);
+	close(e->fd);
+	vec_release(&e->loads);
+	free(e);
+}
+
 void module_release_elf(struct module *m)
 {
-	if (!m->elf)
-		return;
-	elf_end(m->elf->elf);
-	close(m->elf->fd);
-	vec_release(&m->elf->loads);
-	free(m->elf);
+	elf_file_close(m->elf);
 	m->elf = NULL;
+}
+
+bool elf_first_vaddr(const char *path, u64 *vaddr)
+{
+	struct elf_file *e = elf_file_open(path);
+
+	if (!e)
+		return false;
+	*vaddr = e->low;
+	elf_file_close(e);
+	return true;
 }
 
 static struct elf_file *module_elf(struct symbolizer *s, struct module *m)
