@@ -531,11 +531,9 @@ static u32 unresolved(struct symbolizer *s, struct module *m, u64 addr, u64 la)
 			f.function = strtab_adds(s->strings, "[xen data?]");
 			f.flags = FRAME_DOUBTFUL;
 		}
-	} else if (m->kind == MODULE_KERNEL || m->kind == MODULE_GUEST) {
-		off = addr;	/* as perf prints it, and System.map and crash dumps have it */
-	} else if (m->kind == MODULE_KMOD) {
-		if (addr >= m->start)
-			off = addr - m->start;
+	} else if (m->kind == MODULE_KMOD && addr >= m->start) {
+		/* The kernel's own keep the address as perf, System.map and crash dumps have it. */
+		off = addr - m->start;
 	}
 	if (n > 2 && name[0] == '[' && name[n - 1] == ']') {
 		name++;

@@ -317,7 +317,7 @@ static void test_kernel(void)
 	STR_EQ(kernel_name(KERNEL_TEXT, NULL, 0xffffffffc0100010), "mod_work [nf_tables] kallsyms");
 	/* the kernel lay elsewhere: the same boot's table would say so, so modules of this one cannot be trusted */
 	STR_EQ(kernel_name(moved, NULL, moved + 0x210), "do_that [kernel.kallsyms] kallsyms");
-	STR_EQ(kernel_name(moved, NULL, 0xffffffffc0100010 + moved - KERNEL_TEXT), "[kernel.kallsyms+0x3f100010] [kernel.kallsyms] kallsyms");
+	STR_EQ(kernel_name(moved, NULL, 0xffffffffc0100010 + moved - KERNEL_TEXT), "[kernel.kallsyms+0xffffffffdd100010] [kernel.kallsyms] kallsyms");
 	/* nothing known of the kernel's place */
 	STR_EQ(kernel_name(0, NULL, KERNEL_TEXT + 0x110), "do_this [kernel.kallsyms] kallsyms");
 	EQ(diag.entries.n, 0);
@@ -333,7 +333,7 @@ static void test_kernel(void)
 	dirs[0] = in_dir("k2");
 	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110), "do_this [kernel.kallsyms] kallsyms");
 	EQ(diag.entries.n, 0);
-	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0x110] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	end();
 
@@ -342,7 +342,7 @@ static void test_kernel(void)
 	start();
 	dirs[0] = in_dir("kid");
 	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110), "do_this [kernel.kallsyms] kallsyms");
-	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0x110] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
 	end();
 
 	/* vmlinux: linked at KERNEL_TEXT, ran elsewhere; kallsyms beside it knows the modules */
@@ -354,7 +354,7 @@ static void test_kernel(void)
 	STR_EQ(kernel_name(moved, id_a, moved + 0x401), "from_vmlinux [kernel.kallsyms] symtab");
 	STR_EQ(kernel_name(moved, NULL, moved + 0x401), "from_vmlinux [kernel.kallsyms] symtab");
 	EQ(diag.entries.n, 0);
-	STR_EQ(kernel_name(moved, id_b, moved + 0x401), "[kernel.kallsyms+0x401] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(moved, id_b, moved + 0x401), "[kernel.kallsyms+0xffffffff9e000401] [kernel.kallsyms] (none)");
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	opts.vmlinux = NULL;
 	dirs[0] = in_dir("vm");
@@ -371,7 +371,7 @@ static void test_kernel(void)
 	write_text("zero", "0000000000000000 T _text\n0000000000000000 T do_this\n");
 	start();
 	opts.kallsyms = in_dir("zero");
-	STR_EQ(kernel_name(KERNEL_TEXT, NULL, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0x110] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(KERNEL_TEXT, NULL, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
 	EQ(diag_count(&diag, DIAG_SYMBOL_FILE), 1);
 	end();
 

@@ -141,13 +141,15 @@ static void test_tasks(void)
 	EQ(dropped, 1);
 	OK(!spaces_mm(&sp, MM_HOST, 1)->unwinder);
 	spaces_mm(&sp, MM_HOST, 2)->unwinder = &sp;
+	/* while execve() runs the old mappings are what samples lie in */
 	spaces_exec(&sp, 2);
+	STR_EQ(show(&sp, 2), "1000-2000@0:1 5000-6000@0:2");
+	EQ(dropped, 1);
+	map(&sp, 2, 0x1000, 0x2000, 0, 1);
 	EQ(dropped, 2);
-	STR_EQ(show(&sp, 2), "");
+	STR_EQ(show(&sp, 2), "1000-2000@0:1");
 	g3 = spaces_generation(&sp, 2);
 	OK(g3 != g2 && g3 != g1 && g3 != 0);
-	map(&sp, 2, 0x1000, 0x2000, 0, 1);
-	OK(spaces_generation(&sp, 2) != g1 && spaces_generation(&sp, 2) != g3);
 	/* kernel changes concern everybody */
 	g2 = spaces_generation(&sp, 2);
 	spaces_map_kernel(&sp, &(struct mapping){ .start = 0xffffffff81000000, .end = 0xffffffff82000000, .module = 9 });
@@ -256,19 +258,21 @@ static void test_names(void)
 	STR_EQ(name_of(s, SPACE_USER, 7, 0x55551234, ADDR_EXACT), "[prog+0x2234]");
 	EQ(sym_generation(s, 7), sym_generation(s, 6));
 	sym_exec(s, 7);
-	STR_EQ(name_of(s, SPACE_USER, 7, 0x55551234, ADDR_EXACT), "[unknown+0x55551234]");
+	STR_EQ(name_of(s, SPACE_USER, 7, 0x55551234, ADDR_EXACT), "[prog+0x2234]");
+	user_map(s, 7, 0x400000, 0x1000, 0, "/no/such/prog");
+	STR_EQ(name_of(s, SPACE_USER, 7, 0x55551234, ADDR_EXACT), "[broken stack]");
 	OK(sym_generation(s, 7) != sym_generation(s, 6));
 	/* JIT code is of one process: a child has its own map */
 	sym_fork(s, 8, 5);
 	OK(sym_generation(s, 8) != sym_generation(s, 5));
 
-	/* kernel: offset from the reference symbol */
+	/* kernel: the address itself, as System.map has it */
 	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffff9e001234, ADDR_EXACT), "[kernel.kallsyms+0xffffffff9e001234]");
 	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0x1234, ADDR_EXACT), "[broken stack]");
 	sym_free(s);
 	s = sym_new(&opts, &strings, &diag);
 	sym_map(s, &k);
-	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffff9e001234, ADDR_EXACT), "[kernel.kallsyms+0x1234]");
+	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffff9e001234, ADDR_EXACT), "[kernel.kallsyms+0xffffffff9e001234]");
 	k.addr = 0xffffffffc0100000;
 	k.len = 0x5000;
 	k.pgoff = 0;
