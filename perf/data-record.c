@@ -217,8 +217,10 @@ static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event, st
 			}
 		}
 	}
-	if (UNLIKELY(c.bad))
+	if (UNLIKELY(c.bad)) {
+		pd->group.nr = 0;
 		return false;
+	}
 	if (s->cpumode == CPUMODE_HYPERVISOR)
 		m->has_hv_marker = true;
 	for (i = 0; !m->has_hv_marker && i < s->chain_nr; i++)
@@ -475,8 +477,10 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 		ok = decode_sample(pd, &rec, e->event, item);
 		if (!ok)
 			break;
-		if (UNLIKELY(defer(pd, e, &item->sample)))
+		if (UNLIKELY(defer(pd, e, &item->sample))) {
+			pd->group.nr = 0;
 			return false;
+		}
 		return give_sample(pd, e->event, item);
 	case REC_MMAP:
 	case REC_MMAP2:

@@ -472,6 +472,19 @@ static void test_group(void)
 		result_release(&res);
 		build_release(&b);
 	}
+	/* A group sample that is cut short gives nothing, now or later. */
+	memset(&b, 0, sizeof(b));
+	b.nattrs = 2;
+	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ | S_CHAIN,
+					 .read_format = 4 | 8 | 16, .flags = FLAG_ID_ALL, .ids = { 11 }, .nids = 1 };
+	b.attrs[1] = b.attrs[0];
+	b.attrs[1].ids[0] = 21;
+	group_sample(&b, 10, 1, 100, 7);
+	result_build(&res, &b);
+	EQ(res.samples, 0);
+	EQ(diag_count(&res.diag, DIAG_BAD_RECORD), 1);
+	result_release(&res);
+	build_release(&b);
 	/* Inherited counters count by thread. */
 	memset(&b, 0, sizeof(b));
 	b.nattrs = 2;
