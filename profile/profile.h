@@ -175,6 +175,33 @@ int view_build_diff(struct view *v, struct profile *after, struct profile *befor
 		    const struct diff_opts *d, struct error *err) MUST_CHECK;
 void view_diff_free(struct view_diff *d);
 
+enum gate_what {
+	GATE_SHARE,		/* "memcpy>5%": its share of AFTER */
+	GATE_DIFFERENCE,	/* "memcpy>+2%": percent of the whole that it has more than BEFORE */
+	GATE_RATIO,		/* "memcpy>x1.5": AFTER to BEFORE */
+};
+
+/* A condition under which a comparison fails. */
+struct gate {
+	const char *text;	/* borrowed: as given */
+	const char *name;	/* of the function, with or without annotation; "*": any */
+	size_t name_len;
+	enum gate_what what;
+	bool self;		/* else total */
+	bool below;
+	double limit;
+};
+
+/* "[self:|total:]FRAME>+N%", "FRAME>N%", "FRAME>xN", or with '<'. `text` is borrowed as long as the gate is used. */
+int gate_parse(struct gate *g, const char *text, struct error *err) MUST_CHECK;
+/*
+ * The number of functions that meet the condition, a line on each appended to `text`.  Differences and ratios within noise
+ * do not count.  *matched: how many functions have the name, 0 means that a misspelt condition passes unseen.
+ */
+u32 gate_check(const struct gate *g, const struct view *v, struct buf *text, u32 *matched);
+/* The same for functions whose own weight has grown beyond noise, by at least min_percent of the whole. */
+u32 gate_regressed(const struct view *v, double min_percent, struct buf *text);
+
 /* Weight by space of the innermost frame of each stack (self), indexed by enum space. */
 void view_weight_by_space(const struct view *v, u64 by_space[SPACE_NR]);
 

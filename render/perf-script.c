@@ -7,13 +7,15 @@
  * is one sample with its weight as the period; its time is the sum of the weights before it, in
  * microseconds, since some importers guess weights from the time between samples.
  *
- * A profile has no addresses.  Each frame gets a made-up one, in the half of the address space where its
+ * The outermost frame stands where perf has the comm, whether it is one or, in a view that starts at a function, that
+ * function.  A profile has no addresses.  Each frame gets a made-up one, in the half of the address space where its
  * kind of code lives; a line at the start says so.
  */
 #include "render/export.h"
 
 /* Lines of a frame, formatted once. */
 struct line {
+	size_t name, name_len;
 	size_t start, end;		/* with the module, in struct lines' text */
 	size_t inl_start, inl_end;	/* marked as inlined; empty for what is not */
 };
@@ -93,6 +95,9 @@ static void lines_init(struct lines *l, const struct profile *p, const struct ex
 
 		buf_clear(&name);
 		profile_frame_label(p, frames->v.v[i], all, &name);
+		l->v[i].name = b->n;
+		put_name(b, name.p, name.n);
+		l->v[i].name_len = b->n - l->v[i].name;
 		l->v[i].start = b->n;
 		put_frame(b, &name, p, f, i);
 		buf_puts(b, " (");
@@ -126,19 +131,18 @@ static void write_sample(struct writer *w, u32 node, str_id event, u32 depth, co
 	const struct view *v = w->v;
 	const struct strtab *t = v->profile->strings;
 	struct buf *b = &w->o->buf;
-	str_id comm = 0;
 	u32 i, first = 0;		/* depth of the comm's frame */
 
 	for (i = node; v->nodes.v[i].depth > depth; i = v->nodes.v[i].parent)
 		first = i;
-	if (first && v->profile->frames.v[v->nodes.v[first].frame].flags & FRAME_GROUP) {
-		comm = v->profile->frames.v[v->nodes.v[first].frame].function;
+	if (first) {
+		const struct line *l = &w->lines.v[w->frames->number[v->nodes.v[first].frame]];
+
+		buf_put(b, w->lines.text.p + l->name, l->name_len);
 		depth++;
-	}
-	if (comm)
-		put_id(b, t, comm);
-	else
+	} else {
 		buf_puts(b, "[all]");
+	}
 	if (s->pid == UINT32_MAX || s->pid == s->tid)
 		buf_printf(b, " %5u", s->pid == UINT32_MAX ? 0 : s->pid);
 	else

@@ -338,6 +338,92 @@ static void test_slices(void)
 	recording_release(&b);
 }
 
+/* ---- conditions ---- */
+
+static u32 gate(const struct view *v, const char *text, const char *first_line)
+{
+	struct buf b = BUF_INIT;
+	struct gate g;
+	u32 matched, failed;
+
+	err.msg[0] = '\0';
+	if (gate_parse(&g, text, &err)) {
+		STR_EQ(err.msg, "");
+		return 999;
+	}
+	failed = gate_check(&g, v, &b, &matched);
+	if (first_line) {
+		*strchrnul(buf_str(&b), '\n') = '\0';
+		STR_EQ(b.p, first_line);
+	}
+	buf_release(&b);
+	return failed + 1000 * !matched;
+}
+
+static void test_gate(void)
+{
+	static const char *const wrong[] = { "", "f", "f>", "f>2", ">2%", "f>+%", "f>2%x", "f>xx", "f>x2%", "f=2%", "f>+infx", "f>nan%" };
+	struct recording a, b;
+	struct buf text = BUF_INIT;
+	struct gate g;
+	struct view v;
+	node_id n;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		EQ(gate_parse(&g, wrong[i], &err), -1);
+		OK(strstr(err.msg, "expected [self:") != NULL);
+		err.msg[0] = '\0';
+	}
+	EQ(gate_parse(&g, "self:std::map<int, x>::f<3><-2.5%", &err), 0);
+	EQ(g.name_len, strlen("std::map<int, x>::f<3>"));
+	OK(g.self && g.below && g.what == GATE_DIFFERENCE);
+	OK(fabs(g.limit + 2.5) < 1e-9);
+
+	/* grown 10 % -> 20 % of 10,000 samples, shrunk 20 % -> 10 %, little 0.5 % -> 0.52 %, fresh 0 -> 5 % */
+	recording_init(&a);
+	recording_init(&b);
+	n = child(&b, 0, "app", "", SPACE_NONE, FRAME_GROUP);
+	add(&b, child(&b, n, "grown", "xen-syms", SPACE_HV, 0), 1000, 1000);
+	add(&b, child(&b, n, "shrunk", "app", SPACE_USER, 0), 2000, 2000);
+	add(&b, child(&b, n, "little", "app", SPACE_USER, 0), 50, 50);
+	add(&b, child(&b, n, "rest", "app", SPACE_USER, 0), 6950, 6950);
+	n = child(&a, 0, "app", "", SPACE_NONE, FRAME_GROUP);
+	add(&a, child(&a, n, "grown", "xen-syms", SPACE_HV, 0), 2000, 2000);
+	add(&a, child(&a, n, "shrunk", "app", SPACE_USER, 0), 1000, 1000);
+	add(&a, child(&a, n, "little", "app", SPACE_USER, 0), 52, 52);
+	add(&a, child(&a, n, "fresh", "app", SPACE_USER, 0), 500, 500);
+	add(&a, child(&a, n, "rest", "app", SPACE_USER, 0), 6448, 6448);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(gate(&v, "grown>+2%", "grown_[h]: total 10.00 % -> 20.00 % (+10.00 %, +/- 1.30 %), against --fail-if=grown>+2%"), 1);
+	EQ(gate(&v, "grown_[h]>+9.9%", NULL), 1);
+	EQ(gate(&v, "grown>+10.1%", ""), 0);
+	EQ(gate(&v, "self:grown>x1.9", NULL), 1);
+	EQ(gate(&v, "grown>x2.1", ""), 0);
+	EQ(gate(&v, "grown>19%", NULL), 1);
+	EQ(gate(&v, "grown>20%", ""), 0);
+	EQ(gate(&v, "shrunk<-5%", NULL), 1);
+	EQ(gate(&v, "shrunk>+0%", ""), 0);
+	EQ(gate(&v, "fresh>x100", NULL), 1);
+	EQ(gate(&v, "little>+0.01%", ""), 0);	/* within noise */
+	EQ(gate(&v, "little>0.4%", NULL), 1);
+	EQ(gate(&v, "*>+2%", NULL), 2);
+	EQ(gate(&v, "absent>+2%", ""), 1000);	/* matches nothing */
+	EQ(gate_regressed(&v, 0.1, &text), 2);
+	STR_EQ(buf_str(&text), "grown_[h]: self 10.00 % -> 20.00 % (+10.00 %, +/- 1.30 %)\n"
+	       "fresh: self 0.00 % -> 5.00 % (+5.00 %, +/- 0.57 %)\n");
+	buf_clear(&text);
+	EQ(gate_regressed(&v, 7, &text), 1);
+	view_release(&v);
+	EQ(view_build_diff(&v, &a.p, &a.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(gate_regressed(&v, 0, &text), 0);
+	EQ(gate(&v, "*>+0%", ""), 0);
+	view_release(&v);
+	buf_release(&text);
+	recording_release(&a);
+	recording_release(&b);
+}
+
 int main(void)
 {
 	test_match();
@@ -345,5 +431,6 @@ int main(void)
 	test_tables();
 	test_noise();
 	test_slices();
+	test_gate();
 	return tap_done();
 }

@@ -67,23 +67,18 @@ static void test_perf_script(void)
 	       "\t          400050 helper (inlined)\n"
 	       "\t          400040 main (prog \"x\")\n"
 	       "\n"
-	       "[all]     0     0.000013000:          4 faults: \n"
+	       "no comm?     0     0.000013000:          4 faults: \n"
 	       "\t          4000a0 group ([unknown])\n"
-	       "\t          400090 no comm? (prog \"x\")\n"
 	       "\n");
-	/* An inlined frame whose function was cut off is told with its module; lines as -F +srcline has them. */
+	/* A view that starts at a function has it in the comm's place; lines as -F +srcline has them. */
 	f.p.by_line = true;
 	STR_EQ(strchr(fixture_write(&f, "perf-script", &(struct view_opts){ .focus = "^(helper|only)" }, NULL), '\n'),
-	       "\n[all]     0     0.000000000:          7 cycles: \n"
+	       "\nhelper     0     0.000000000:          7 cycles: \n"
 	       "\tffff82d040200020 do_mmu_update_[h] (xen-syms)\n"
 	       "  arch/x86/mm.c:15\n"
 	       "\tffffffff81000010 do_syscall_64 ([kernel.kallsyms])\n"
-	       "\t          400000 helper (prog \"x\")\n"
-	       "  src/main.h:8\n"
 	       "\n"
-	       "[all]     0     0.000007000:          5 cycles: \n"
-	       "\t          400030 only (prog \"x\")\n"
-	       "  src/main.h:6\n"
+	       "only     0     0.000007000:          5 cycles: \n"
 	       "\n");
 }
 
