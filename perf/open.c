@@ -7,6 +7,8 @@ static const struct perf_format *const formats[] = {
 	&format_perf_data,
 	&format_perf_script,
 	&format_folded,
+	&format_svg,
+	&format_xen_console,
 };
 
 const char *const *perf_format_names(void)

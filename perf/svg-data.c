@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The data block of our own SVG and HTML (its members are described in
+ * render/data.c): all stacks, with spaces and modules, exactly as they were.
+ *
+ * The JSON is read by hand: only this one form comes, columns of millions of
+ * numbers, and a tree of objects would take ten times their size.
+ */
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "perf/svg.h"
+
+#define JSON_MAX	((size_t)1 << 30)	/* unpacked */
+#define DEPTH_MAX	64			/* nesting of JSON that is passed over */
+
+const char *svg_find_data(const char *p, size_t n, size_t *len, bool *encoded)
+{
+	static const char mark[] = "<script id=\"xenflame-data\"";
+	const char *start = memmem(p, n, mark, sizeof(mark) - 1), *end = p + n, *gt, *close;
+
+	if (!start)
+		return NULL;
+	gt = memchr(start, '>', (size_t)(end - start));
+	if (!gt)
+		return NULL;
+	*encoded = memmem(start, (size_t)(gt - start), "gzip+base64", 11) != NULL;
+	gt++;
+	close = memmem(gt, (size_t)(end - gt), "</script", 8);
+	*len = (size_t)((close ? close : end) - gt);
+	return gt;
+}
+
+/* ---- base64 and gzip ---- */
+
+static int base64_digit(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+static void base64_decode(const char *p, size_t n, struct buf *out)
+{
+	u32 acc = 0;
+	int bits = 0, d;
+	size_t i;
+
+	buf_reserve(out, n / 4 * 3 + 3);
+	for (i = 0; i < n; i++) {
+		d = base64_digit(p[i]);
+		if (d < 0)
+			continue;
+		acc = acc << 6 | (u32)d;
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			buf_putc(out, (char)(acc >> bits));
+		}
+	}
+}
+
+static int gunzip(const struct buf *in, struct buf *out, const char *name, struct error *err)
+{
+	z_stream z = { .next_in = (Bytef *)in->p };
+	size_t done = 0;
+	int r = Z_OK;
+
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return error_set(err, "'%s': cannot start unpacking the data block", name);
+	while (r == Z_OK && out->n <= JSON_MAX) {
+		if (!z.avail_in) {
+			size_t part = MIN(in->n - done, (size_t)1 << 30);
+
+			z.next_in = (Bytef *)in->p + done;
+			z.avail_in = (uInt)part;
+			done += part;
+		}
+		buf_reserve(out, 1 << 18);
+		z.next_out = (Bytef *)out->p + out->n;
+		z.avail_out = 1 << 18;
+		r = inflate(&z, Z_NO_FLUSH);
+		out->n += (1 << 18) - z.avail_out;
+	}
+	inflateEnd(&z);
+	if (out->n > JSON_MAX)
+		return error_set(err, "'%s': data block larger than 1 GiB", name);
+	if (r != Z_STREAM_END)
+		return error_set(err, "'%s': data block damaged: cannot be unpacked", name);
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+struct json {
+	const char *start, *p, *end;
+	bool bad;
+};
+
+static char peek(struct json *j)
+{
+	while (j->p < j->end && (*j->p == ' ' || *j->p == '\n' || *j->p == '\t' || *j->p == '\r'))
+		j->p++;
+	return j->p < j->end ? *j->p : 0;
+}
+
+static bool eat(struct json *j, char c)
+{
+	if (j->bad || peek(j) != c)
+		return false;
+	j->p++;
+	return true;
+}
+
+static void want(struct json *j, char c)
+{
+	if (!eat(j, c))
+		j->bad = true;
+}
+
+static u32 hex4(struct json *j)
+{
+	u32 v = 0;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		char c = j->p < j->end ? *j->p++ : 0;
+
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (u32)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v << 4 | (u32)(c - 'a' + 10);
+		else if (c >= 'A' && c <= 'F')
+			v = v << 4 | (u32)(c - 'A' + 10);
+		else
+			j->bad = true;
+	}
+	return v;
+}
+
+static void put_cp(struct buf *b, u32 cp)
+{
+	if (cp < 0x80) {
+		buf_putc(b, (char)cp);
+	} else if (cp < 0x800) {
+		buf_putc(b, (char)(0xc0 | cp >> 6));
+		buf_putc(b, (char)(0x80 | (cp & 63)));
+	} else if (cp < 0x10000) {
+		buf_putc(b, (char)(0xe0 | cp >> 12));
+		buf_putc(b, (char)(0x80 | (cp >> 6 & 63)));
+		buf_putc(b, (char)(0x80 | (cp & 63)));
+	} else {
+		buf_putc(b, (char)(0xf0 | cp >> 18));
+		buf_putc(b, (char)(0x80 | (cp >> 12 & 63)));
+		buf_putc(b, (char)(0x80 | (cp >> 6 & 63)));
+		buf_putc(b, (char)(0x80 | (cp & 63)));
+	}
+}
+
+/* A string into b, which is cleared. */
+static void get_string(struct json *j, struct buf *b)
+{
+	u32 cp, low;
+
+	buf_clear(b);
+	want(j, '"');
+	while (!j->bad) {
+		const char *s = j->p;
+
+		while (j->p < j->end && *j->p != '"' && *j->p != '\\')
+			j->p++;
+		buf_put(b, s, (size_t)(j->p - s));
+		if (j->p == j->end) {
+			j->bad = true;
+			break;
+		}
+		if (*j->p++ == '"')
+			break;
+		switch (j->p < j->end ? *j->p++ : 0) {
+		case '"': case '\\': case '/':
+			buf_putc(b, j->p[-1]);
+			break;
+		case 'b':
+			buf_putc(b, '\b');
+			break;
+		case 'f':
+			buf_putc(b, '\f');
+			break;
+		case 'n':
+			buf_putc(b, '\n');
+			break;
+		case 'r':
+			buf_putc(b, '\r');
+			break;
+		case 't':
+			buf_putc(b, '\t');
+			break;
+		case 'u':
+			cp = hex4(j);
+			if (cp >= 0xd800 && cp < 0xdc00 && j->end - j->p >= 6 && j->p[0] == '\\' && j->p[1] == 'u') {
+				j->p += 2;
+				low = hex4(j);
+				if (low < 0xdc00 || low > 0xdfff)
+					j->bad = true;
+				else
+					cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
+			}
+			put_cp(b, cp);
+			break;
+		default:
+			j->bad = true;
+		}
+	}
+}
+
+/* A whole number, as it is or in quotes. */
+static u64 get_u64(struct json *j)
+{
+	bool quoted = eat(j, '"');
+	u64 v = 0;
+
+	if (j->bad || !peek(j) || parse_dec(&j->p, j->end, &v))
+		j->bad = true;
+	if (quoted)
+		want(j, '"');
+	return v;
+}
+
+/* Any value, without keeping it. */
+static void skip_value(struct json *j)
+{
+	struct buf b = BUF_INIT;
+	int depth = 0;
+	char c;
+
+	do {
+		c = peek(j);
+		if (c == '"') {
+			get_string(j, &b);
+		} else if (c == '[' || c == '{') {
+			j->p++;
+			if (++depth > DEPTH_MAX)
+				j->bad = true;
+		} else if (c == ']' || c == '}') {
+			j->p++;
+			depth--;
+		} else if (c == ',' || c == ':') {
+			if (!depth)
+				j->bad = true;
+			j->p++;
+		} else if (c) {
+			while (j->p < j->end && !strchr(",:]}\"[{ \t\r\n", *j->p))
+				j->p++;
+		} else {
+			j->bad = true;
+		}
+	} while (!j->bad && depth > 0);
+	if (depth < 0)
+		j->bad = true;
+	buf_release(&b);
+}
+
+/* ---- the block ---- */
+
+typedef VEC(u64) u64_column;
+
+struct block {
+	VEC(str_id) strings;
+	VEC(u8) spaces;
+	u64_column name, suffix, module, file, line, space, flags;	/* of frames */
+	u64_column up, frame, self, base;				/* of nodes */
+	struct buf unit, event;
+};
+
+static void get_column(struct json *j, u64_column *c)
+{
+	u64 v;
+
+	c->n = 0;
+	want(j, '[');
+	if (eat(j, ']'))
+		return;
+	do {
+		v = get_u64(j);
+		if (j->bad)
+			return;
+		vec_push(c, v);
+	} while (eat(j, ','));
+	want(j, ']');
+}
+
+struct member {
+	const char *name;
+	u64_column *column;
+};
+
+static void get_columns(struct json *j, const struct member *members, size_t n)
+{
+	struct buf key = BUF_INIT;
+	size_t i;
+
+	want(j, '{');
+	if (!eat(j, '}')) {
+		do {
+			get_string(j, &key);
+			want(j, ':');
+			for (i = 0; i < n; i++)
+				if (!strcmp(buf_str(&key), members[i].name))
+					break;
+			if (i < n)
+				get_column(j, members[i].column);
+			else
+				skip_value(j);
+		} while (!j->bad && eat(j, ','));
+		want(j, '}');
+	}
+	buf_release(&key);
+}
+
+static void get_strings(struct json *j, struct block *b, struct strtab *st)
+{
+	struct buf s = BUF_INIT;
+
+	want(j, '[');
+	if (!eat(j, ']')) {
+		do {
+			get_string(j, &s);
+			vec_push(&b->strings, strtab_add(st, s.p, s.n));
+		} while (!j->bad && eat(j, ','));
+		want(j, ']');
+	}
+	buf_release(&s);
+}
+
+static void get_spaces(struct json *j, struct block *b)
+{
+	struct buf s = BUF_INIT;
+	int i;
+
+	want(j, '[');
+	if (!eat(j, ']')) {
+		do {
+			get_string(j, &s);
+			for (i = 0; i < SPACE_NR - 1; i++)
+				if (!strcmp(buf_str(&s), space_name((enum space)i)))
+					break;
+			vec_push(&b->spaces, (u8)i);	/* SPACE_NONE for a name that we do not know */
+		} while (!j->bad && eat(j, ','));
+		want(j, ']');
+	}
+	buf_release(&s);
+}
+
+static void get_block(struct json *j, struct block *b, struct strtab *st)
+{
+	const struct member frames[] = {
+		{ "name", &b->name }, { "suffix", &b->suffix }, { "module", &b->module }, { "file", &b->file },
+		{ "line", &b->line }, { "space", &b->space }, { "flags", &b->flags },
+	};
+	const struct member nodes[] = {
+		{ "up", &b->up }, { "frame", &b->frame }, { "self", &b->self }, { "base", &b->base },
+	};
+	struct buf key = BUF_INIT;
+
+	want(j, '{');
+	do {
+		get_string(j, &key);
+		want(j, ':');
+		if (!strcmp(buf_str(&key), "strings"))
+			get_strings(j, b, st);
+		else if (!strcmp(buf_str(&key), "spaces"))
+			get_spaces(j, b);
+		else if (!strcmp(buf_str(&key), "frames"))
+			get_columns(j, frames, ARRAY_SIZE(frames));
+		else if (!strcmp(buf_str(&key), "nodes"))
+			get_columns(j, nodes, ARRAY_SIZE(nodes));
+		else if (!strcmp(buf_str(&key), "unit"))
+			get_string(j, &b->unit);
+		else if (!strcmp(buf_str(&key), "event"))
+			get_string(j, &b->event);
+		else
+			skip_value(j);
+	} while (!j->bad && eat(j, ','));
+	want(j, '}');
+	buf_release(&key);
+}
+
+static u8 text_flags(u64 flags)
+{
+	u8 f = 0;
+
+	if (flags & FRAME_INLINED)
+		f |= TEXT_INLINED;
+	if (flags & (FRAME_UNRESOLVED | FRAME_BROKEN))
+		f |= TEXT_UNKNOWN;
+	if (flags & FRAME_JIT)
+		f |= TEXT_JIT;
+	if (flags & FRAME_DOUBTFUL)
+		f |= TEXT_DOUBTFUL;
+	if (flags & FRAME_GROUP)
+		f |= TEXT_ROOT;
+	return f;
+}
+
+/* "_[k]", "_[i]", "_[j]", "_[g]": marks that only --annotate=all writes. */
+static bool is_mark(const struct strtab *st, str_id s)
+{
+	const char *p = strtab_get(st, s);
+
+	return p[0] == '_' && p[1] == '[' && p[2] != 'h' && p[2] && p[3] == ']';
+}
+
+/* The columns as a tree; every index is checked here. */
+static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tree, struct error *err)
+{
+	VEC(u32) ids = { NULL, 0, 0 };
+	size_t n = b->name.n, m = b->up.n, i;
+	u64 depth = 0;
+	int ret = -1;
+
+	if (b->suffix.n != n || b->module.n != n || b->file.n != n || b->line.n != n || b->space.n != n ||
+	    b->flags.n != n || b->frame.n != m || b->self.n != m || (b->base.n && b->base.n != m)) {
+		error_set(err, "'%s': data block damaged: columns differ in length", input_name(&r->in));
+		goto out;
+	}
+	for (i = 0; i < n; i++) {
+		struct perf_text_frame f;
+
+		if (b->name.v[i] >= b->strings.n || b->module.v[i] >= b->strings.n || b->file.v[i] >= b->strings.n ||
+		    b->suffix.v[i] >= b->strings.n || b->space.v[i] >= b->spaces.n || b->line.v[i] > UINT32_MAX) {
+			error_set(err, "'%s': data block damaged: frame %zu", input_name(&r->in), i);
+			goto out;
+		}
+		f = (struct perf_text_frame){
+			.symbol = b->strings.v[b->name.v[i]],
+			.module = b->strings.v[b->module.v[i]],
+			.file = b->strings.v[b->file.v[i]],
+			.line = (u32)b->line.v[i],
+			.space = b->spaces.v[b->space.v[i]],
+			.flags = text_flags(b->flags.v[i]),
+		};
+		r->meta.annotated |= is_mark(r->strings, b->strings.v[b->suffix.v[i]]);
+		vec_push(&ids, text_frames_add(r->text, &f));
+	}
+	vec_reserve(&tree->nodes, m);
+	for (i = 1; i < m; i++) {
+		u64 up = b->up.v[i];
+
+		if (up > depth || b->frame.v[i] >= n) {
+			error_set(err, "'%s': data block damaged: node %zu", input_name(&r->in), i);
+			goto out;
+		}
+		depth = depth + 1 - up;
+		if (!depth || depth > UINT32_MAX) {
+			error_set(err, "'%s': data block damaged: node %zu", input_name(&r->in), i);
+			goto out;
+		}
+		vec_push(&tree->nodes, ((struct svg_node){ (u32)depth, ids.v[b->frame.v[i]], b->self.v[i],
+							    b->base.n ? b->base.v[i] : 0 }));
+	}
+	r->meta.two_columns = b->base.n > 0;
+	tree->unit = xstrdup(buf_str(b->event.n ? &b->event : &b->unit));
+	ret = 0;
+out:
+	vec_release(&ids);
+	return ret;
+}
+
+int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded, struct svg_tree *tree,
+		  struct error *err)
+{
+	struct buf packed = BUF_INIT, text = BUF_INIT;
+	struct block b;
+	struct json j;
+	int ret = -1;
+
+	memset(&b, 0, sizeof(b));
+	if (encoded) {
+		base64_decode(p, n, &packed);
+		if (gunzip(&packed, &text, input_name(&r->in), err))
+			goto out;
+		buf_release(&packed);
+		p = text.p;
+		n = text.n;
+	}
+	j = (struct json){ p, p, p + n, false };
+	get_block(&j, &b, r->strings);
+	if (j.bad) {
+		error_set(err, "'%s': data block damaged at its offset 0x%zx", input_name(&r->in), (size_t)(j.p - j.start));
+		goto out;
+	}
+	ret = make_tree(r, &b, tree, err);
+out:
+	buf_release(&packed);
+	buf_release(&text);
+	buf_release(&b.unit);
+	buf_release(&b.event);
+	vec_release(&b.strings);
+	vec_release(&b.spaces);
+	vec_release(&b.name);
+	vec_release(&b.suffix);
+	vec_release(&b.module);
+	vec_release(&b.file);
+	vec_release(&b.line);
+	vec_release(&b.space);
+	vec_release(&b.flags);
+	vec_release(&b.up);
+	vec_release(&b.frame);
+	vec_release(&b.self);
+	vec_release(&b.base);
+	return ret;
+}
