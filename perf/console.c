@@ -262,13 +262,13 @@ static bool trace_line(struct text_worker *w, struct text_piece *piece, struct r
 	if (!take_addr(&s, &d.addr))
 		return false;
 	s = span_trim(s);
-	if (s.n > 1 && s.p[1] == ' ' && (s.p[0] == 'R' || s.p[0] == 'F' || s.p[0] == 'S')) {
+	if (s.n && (s.n == 1 || s.p[1] == ' ') && (s.p[0] == 'R' || s.p[0] == 'F' || s.p[0] == 'S')) {
 		if (s.p[0] == 'R')
 			d.flags |= TEXT_EXACT;
 		else if (s.p[0] == 'S')
 			d.flags |= TEXT_DOUBTFUL;
-		s.p += 2;
-		s.n -= 2;
+		s.p++;
+		s.n--;
 	} else if (!rec->frames.n) {
 		d.flags |= TEXT_EXACT;
 	} else if (rec->scanned) {
@@ -489,9 +489,9 @@ static int console_next(struct perf_reader *r, struct perf_item *item, struct er
 
 	if (ret > 0 && !c->samples++)
 		diag_add(r->diag, DIAG_NOTE, 1,
-			 "call traces of a console show where each CPU took the interrupt that asked for them, not where time "
-			 "was spent: what runs with interrupts off shows where they come on again, the CPU that handles the key "
-			 "shows that, and frames found by a scan of the stack may be stale");
+			 "call traces of a console show where CPUs took the interrupt that asked for them, not where time "
+			 "was spent (code with interrupts off shows where they come on again); frames marked doubtful are words "
+			 "of the stack that look like return addresses");
 	if (!ret && !c->samples)
 		return error_set(err, "'%s': no call trace in this Xen console log: press debug key 'd' some times "
 				 "('xl debug-keys d'), then save 'xl dmesg'", input_name(&r->in));

@@ -142,6 +142,18 @@ static void take_mouseover(struct buf *b, const char *p)
 	}
 }
 
+/* An ampersand comes as "&#38;" when entities are not replaced. */
+static void put_attr(struct buf *b, const char *p, size_t n)
+{
+	const char *end = p + n, *amp;
+
+	while ((amp = memmem(p, (size_t)(end - p), "&#38;", 5))) {
+		buf_put(b, p, (size_t)(amp - p) + 1);
+		p = amp + 5;
+	}
+	buf_put(b, p, (size_t)(end - p));
+}
+
 /* libxml2 gives attributes as runs of five pointers; the value is not terminated. */
 static bool attr(const xmlChar **attrs, int n, const char *name, const char *prefix, struct buf *value)
 {
@@ -153,7 +165,7 @@ static bool attr(const xmlChar **attrs, int n, const char *name, const char *pre
 		if (prefix ? !attrs[1] || strcmp((const char *)attrs[1], prefix) : attrs[1] != NULL)
 			continue;
 		buf_clear(value);
-		buf_put(value, attrs[3], MIN((size_t)(attrs[4] - attrs[3]), NAME_MAX_BYTES));
+		put_attr(value, (const char *)attrs[3], MIN((size_t)(attrs[4] - attrs[3]), NAME_MAX_BYTES));
 		buf_str(value);
 		return true;
 	}
