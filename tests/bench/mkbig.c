@@ -6,8 +6,8 @@
  *
  * A perf.data of a Xen host in miniature: one event, processes with an executable mapping each, samples on several
  * CPUs whose times interleave, a FINISHED_ROUND now and then. Stacks are walks through an invented call graph: user
- * functions, above them kernel ones in two of three stacks, above them hypervisor ones in one of three; leaf
- * addresses vary more than return addresses, as they do in life. --text writes what perf script would print of the
+ * functions, above them kernel ones in two of three stacks, above them hypervisor ones in one of three; a process has
+ * its own stacks, and leaf addresses vary more than return addresses. --text writes what perf script would print of the
  * same samples instead; --kallsyms also writes names for the kernel's functions.
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ static struct {
 	u64 samples, stacks, depth, cpus, seed;
 	bool rounds, text;
 	const char *kallsyms, *out;
-} opt = { .samples = 200000, .stacks = 20000, .depth = 51, .cpus = 8, .seed = 1, .rounds = true };
+} opt = { .samples = 200000, .stacks = 10000, .depth = 51, .cpus = 8, .seed = 1, .rounds = true };
 
 static u64 rng_state;
 
@@ -171,6 +171,13 @@ static void string_feature(const char *s, size_t padded)
 static u32 pid_of(u64 i)
 {
 	return 1000 + (u32)(mix(i ^ 77) % PROCESSES);
+}
+
+/* Each process has stacks of its own. */
+static u64 stack_of(u64 i, u32 pid)
+{
+	i = i / PROCESSES * PROCESSES + (pid - 1000);
+	return i < opt.stacks ? i : (pid - 1000) % opt.stacks;
 }
 
 /* Written before and after the samples: the second time with the right size. */
@@ -373,9 +380,9 @@ int main(int argc, char **argv)
 		u64 batch = i / 64, cpu = batch % opt.cpus, round = batch / opt.cpus;
 		u64 time = base_time + (round * 64 + i % 64) * 1000000 + cpu * 1000 + rng() % 900;
 		u64 pick = rng() % opt.stacks, skew = rng() % opt.stacks;
-		struct stack *s = &stacks[MIN(pick, skew)];
-		u64 leaf = s->chain[1] + rng() % 8 * 4;
 		u32 pid = pid_of(batch);
+		struct stack *s = &stacks[stack_of(MIN(pick, skew), pid)];
+		u64 leaf = s->chain[1] + rng() % 3 * 4;
 		size_t size = 8 + 8 + 8 + 8 + 8 + 8 + 8 + 8 * (size_t)s->n;
 
 		if (opt.text) {
