@@ -104,18 +104,27 @@ u32 pd_id_find(const struct pd *pd, u64 id)
 	return index_find(&pd->id_index, hash_u64(id), eq_id, pd, &id);
 }
 
-static struct pd_id *id_add(struct pd *pd, u64 id, u32 event)
+static void id_add(struct pd *pd, u64 id, u32 event)
 {
 	u32 i = pd_id_find(pd, id);
 
 	if (i == INDEX_NONE) {
-		if (pd->ids.n >= PD_MAX_IDS)
-			return NULL;
 		i = (u32)pd->ids.n;
 		vec_push(&pd->ids, ((struct pd_id){ .id = id, .event = event, .vcpu = PERF_NO_CPU }));
 		index_add(&pd->id_index, hash_u64(id), i);
 	}
-	return &pd->ids.v[i];
+}
+
+static void add_place(struct pd_places *p, u16 off)
+{
+	u32 i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->off[i] == off)
+			return;
+	/* There are fewer than 16 fields that an id can stand behind. */
+	if (off && p->n < ARRAY_SIZE(p->off))
+		p->off[p->n++] = off;
 }
 
 bool pd_attr_add(struct pd *pd, const u8 *p, size_t n, const u8 *ids, u64 nids)
@@ -152,17 +161,17 @@ bool pd_attr_add(struct pd *pd, const u8 *p, size_t n, const u8 *ids, u64 nids)
 	ev.exclude_host = a.flags >> ATTR_EXCLUDE_HOST & 1;
 	ev.name = default_name(ev.type, ev.config, a.flags);
 	if (!pd->attrs.n) {
-		pd->same_id = pd->same_tail_id = pd->same_tail_time = true;
+		pd->same_id = pd->same_tail_time = true;
 	} else {
 		pd->same_id &= a.id_off == pd->attrs.v[0].id_off;
-		pd->same_tail_id &= a.tail_id == pd->attrs.v[0].tail_id;
 		pd->same_tail_time &= a.tail_time == pd->attrs.v[0].tail_time && a.tail_size == pd->attrs.v[0].tail_size;
 	}
+	add_place(&pd->id_places, a.id_off);
+	add_place(&pd->tail_places, a.tail_id);
 	vec_push(&pd->attrs, a);
 	vec_push(&m->events, ev);
-	for (i = 0; i < nids; i++)
-		if (!id_add(pd, ld64(ids + 8 * i, pd->swap), (u32)(pd->attrs.n - 1)))
-			break;
+	for (i = 0; i < nids && pd->ids_read < PD_MAX_IDS; i++, pd->ids_read++)
+		id_add(pd, ld64(ids + 8 * i, pd->swap), (u32)(pd->attrs.n - 1));
 	return true;
 }
 
@@ -183,14 +192,13 @@ void pd_event_rename(struct pd *pd, u32 event, const char *name, size_t len)
 /* With ids at differing places, the id at an event's place must be one of that event's. */
 static u32 search_id(const struct pd *pd, const struct pd_rec *rec, bool tail)
 {
-	size_t i;
-	u32 k, off, done = 0;
+	const struct pd_places *places = tail ? &pd->tail_places : &pd->id_places;
+	u32 i, k, off;
 
-	for (i = 0; i < pd->attrs.n; i++) {
-		off = tail ? pd->attrs.v[i].tail_id : pd->attrs.v[i].id_off;
-		if (!off || off == done || off + 8 > rec->size)
+	for (i = 0; i < places->n; i++) {
+		off = places->off[i];
+		if (off + 8 > rec->size)
 			continue;
-		done = off;
 		k = pd_id_find(pd, ld64(tail ? rec->p + rec->size - off : rec->p + off, pd->swap));
 		if (k == INDEX_NONE)
 			continue;

@@ -12,17 +12,17 @@
 
 #include "perf/reader.h"
 
-/* ---- limits; each has a test ---- */
+/* ---- limits ---- */
 
 #define PD_MAX_EVENTS	65536u
-#define PD_MAX_IDS	(1u << 22)
+#define PD_MAX_IDS	(1u << 22)	/* read in all, also when they repeat */
 /* Records held back for ordering when no FINISHED_ROUND comes: 24 bytes each, mapped files. */
 #define PD_MAX_QUEUE	((size_t)1 << 22)
 /* Bytes of records held back that lie in memory (streams, unpacked data). */
 #define PD_MAX_HELD	((size_t)256 << 20)
 #define PD_BLOCK	((size_t)1 << 20)
 /* Samples that wait for their PERF_RECORD_CALLCHAIN_DEFERRED. */
-#define PD_MAX_DEFERRED	65536u
+#define PD_MAX_DEFERRED	4096u
 /* A run of compressed records whose 16-bit size overflowed is at most this long in a stream. */
 #define PD_MAX_OVERFLOW	((u64)64 << 20)
 /* Compressed records may grow by this factor, after a free allowance; more is taken for an attack. */
@@ -187,8 +187,14 @@ struct pd {
 	u64 turn_bytes;
 
 	VEC(struct pd_attr) attrs;	/* parallel to meta.events */
-	bool same_id, same_tail_id, same_tail_time;
+	bool same_id, same_tail_time;
+	/* The places where some event has its id. */
+	struct pd_places {
+		u16 off[16];
+		u32 n;
+	} id_places, tail_places;
 	VEC(struct pd_id) ids;
+	u32 ids_read;
 	struct index id_index;
 	bool has_machines;
 	VEC(struct pd_count) counts;

@@ -23,8 +23,12 @@
 #define PACKED_BUF	(128 * 1024)
 /* Memory that unpacking may take: xz dictionaries and zstd windows larger than this are refused. */
 #define XZ_MEMORY	((u64)256 << 20)
-/* Most bytes that a stream is spooled to when a reader needs all of it at once. */
-#define SPOOL_MAX	((u64)64 << 30)
+/*
+ * Most that a packed stream may grow to when a reader needs all of it at once and it is spooled: by this factor, after
+ * a free allowance.
+ */
+#define SPOOL_RATIO	1024u
+#define SPOOL_FREE	((u64)64 << 20)
 
 enum codec { CODEC_NONE, CODEC_GZIP, CODEC_XZ, CODEC_ZSTD };
 
@@ -413,9 +417,8 @@ int input_map(struct input *in, struct error *damage, struct error *err)
 		if (r <= 0)
 			break;
 		total += (u64)r;
-		if (total > SPOOL_MAX) {
-			error_set(err, "'%s': larger than %" PRIu64 " GiB when unpacked", input_name(in),
-				  SPOOL_MAX >> 30);
+		if (total > SPOOL_FREE + in->consumed * SPOOL_RATIO) {
+			error_set(err, "'%s': grows more than %u times when unpacked", input_name(in), SPOOL_RATIO);
 			goto out;
 		}
 		if (fwrite(buf, 1, (size_t)r, f) != (size_t)r) {
