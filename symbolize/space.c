@@ -285,6 +285,9 @@ void spaces_exec(struct spaces *sp, u32 pid)
 {
 	struct mm_slot *s = slot_get(sp, slot_key(MM_HOST, pid));
 
+	/* Of a process that was not known before, all mappings to come are known now. */
+	if (!s->mm)
+		s->mm = mm_new(sp);
 	s->execed = true;
 	s->exited = false;
 }

@@ -658,7 +658,7 @@ static size_t resolve_user(struct symbolizer *s, u32 pid, u64 addr, bool ret, co
 	const struct mapping *m;
 
 	/* Nothing is known of the process: that does not make its addresses broken. */
-	if (!mm || !mm->maps.n)
+	if (!mm)
 		return resolve_in(s, s->unknown, addr, ret, frames);
 	m = mm_find(mm, addr - ret);
 	return m ? resolve_mapped(s, m, addr, ret, frames) : give(s, SPACE_USER, frames);

@@ -262,6 +262,9 @@ static void test_names(void)
 	user_map(s, 7, 0x400000, 0x1000, 0, "/no/such/prog");
 	STR_EQ(name_of(s, SPACE_USER, 7, 0x55551234, ADDR_EXACT), "[broken stack]");
 	OK(sym_generation(s, 7) != sym_generation(s, 6));
+	/* a new program without a mapping yet, of which all is known */
+	sym_exec(s, 70);
+	STR_EQ(name_of(s, SPACE_USER, 70, 0x401234, ADDR_EXACT), "[broken stack]");
 	/* JIT code is of one process: a child has its own map */
 	sym_fork(s, 8, 5);
 	OK(sym_generation(s, 8) != sym_generation(s, 5));
