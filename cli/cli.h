@@ -26,6 +26,7 @@ struct verb {
 };
 
 extern const struct verb *const verbs[];		/* NULL-terminated */
+extern const struct verb verb_diff;
 extern const struct verb verb_render;
 
 /* ---- options (options.c) ---- */
@@ -89,6 +90,35 @@ void run_init(struct run *r);
 void run_release(struct run *r);
 /* Reads one recording and adds it to r->profile. */
 int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err) MUST_CHECK;
+
+/* ---- what verbs that draw share (render.c) ---- */
+
+struct draw_args {
+	struct pipeline_opts pipe;
+	struct view_opts view;
+	struct render_opts render;
+	const char *output, *format, *event;
+	const char *symfs[MAX_LIST + 1], *debug_dirs[MAX_LIST + 1];
+	size_t nr_symfs, nr_debug_dirs;
+	bool open, strict, quiet, anonymous;
+	char tmp[32];			/* output of --open without -o */
+};
+
+/* Ids of options that other verbs add start here. */
+#define OPTION_OF_VERB	1024
+
+extern const struct option_def draw_options[];
+/* 0, or -1 after having told what is wrong. */
+int draw_take_option(struct draw_args *a, int id, const char *arg);
+/* To be called once all options are taken: the writer, and what it wants. An exit code, 0 when all is well. */
+int draw_writer(struct draw_args *a, const struct render_writer **w);
+/* The event that is drawn: named, or the first one with samples; -1: all. Errors are in err. */
+int draw_pick_event(struct run *r, const struct draw_args *a, struct error *err);
+const char *draw_unit(const struct run *r, const struct draw_args *a, int event);
+/* Facts, quality and the view through the writer into a->output. */
+int draw_write(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
+	       struct error *err) MUST_CHECK;
+int draw_show(const char *path);
 
 /* ---- quality (quality.c) ---- */
 

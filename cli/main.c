@@ -7,6 +7,7 @@
 
 const struct verb *const verbs[] = {
 	&verb_render,
+	&verb_diff,
 	NULL,
 };
 

@@ -17,7 +17,7 @@ enum {
 	OPT_ANONYMOUS, OPT_HELP, OPT_VERSION,
 };
 
-static const struct option_def options[] = {
+const struct option_def draw_options[] = {
 	{ "output", 'o', ARG_YES, "FILE", "write to FILE ('-': standard output); its suffix picks the format", "Output" },
 	{ "format", OPT_FORMAT, ARG_YES, "NAME", "format of the output, whatever its name is (list below)", NULL },
 	{ "open", OPT_OPEN, ARG_NO, NULL, "show the result in the browser; reads perf.data.kvm or perf.data\nof this folder when no file is named", NULL },
@@ -84,16 +84,6 @@ static const struct option_def options[] = {
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-struct args {
-	struct pipeline_opts pipe;
-	struct view_opts view;
-	struct render_opts render;
-	const char *output, *format, *event;
-	const char *symfs[MAX_LIST + 1], *debug_dirs[MAX_LIST + 1];
-	size_t nr_symfs, nr_debug_dirs;
-	bool open, strict, quiet, anonymous;
-};
-
 static void help(void)
 {
 	const struct render_writer *const *w;
@@ -109,7 +99,7 @@ static void help(void)
 	puts("\nVerbs:");
 	for (i = 0; verbs[i]; i++)
 		printf("  %-16s %s\n", verbs[i]->name, verbs[i]->help);
-	options_help(options);
+	options_help(draw_options);
 	puts("\nFormats of the output (--format=NAME, or by suffix):");
 	for (w = render_writers(); *w; w++)
 		printf("  %-16s %-26s %s\n", (*w)->name, (*w)->suffixes, (*w)->help);
@@ -157,7 +147,7 @@ static int parse_groups(struct pipeline_opts *o, const char *s)
 	}
 }
 
-static int take_option(struct args *a, int id, const char *arg)
+int draw_take_option(struct draw_args *a, int id, const char *arg)
 {
 	double v;
 
@@ -270,7 +260,7 @@ static int take_option(struct args *a, int id, const char *arg)
 }
 
 /* The event that is drawn: named, or the first one with samples; the others are told. */
-static int pick_event(struct run *r, const struct args *a, struct error *err)
+int draw_pick_event(struct run *r, const struct draw_args *a, struct error *err)
 {
 	const struct profile *p = &r->profile;
 	struct buf names = BUF_INIT;
@@ -300,7 +290,7 @@ static int pick_event(struct run *r, const struct args *a, struct error *err)
 	return found;
 }
 
-static const char *weight_unit(const struct run *r, const struct args *a, int event)
+const char *draw_unit(const struct run *r, const struct draw_args *a, int event)
 {
 	const char *name;
 
@@ -312,7 +302,7 @@ static const char *weight_unit(const struct run *r, const struct args *a, int ev
 	return name;
 }
 
-static int show_in_browser(const char *path)
+int draw_show(const char *path)
 {
 	const char *browser = getenv("BROWSER");
 	pid_t pid;
@@ -332,7 +322,7 @@ static int show_in_browser(const char *path)
 	return 0;
 }
 
-static const struct render_writer *choose_writer(const struct args *a)
+static const struct render_writer *choose_writer(const struct draw_args *a)
 {
 	const struct render_writer *w;
 
@@ -350,6 +340,40 @@ static const struct render_writer *choose_writer(const struct args *a)
 	return w;
 }
 
+int draw_writer(struct draw_args *a, const struct render_writer **w)
+{
+	int fd;
+
+	a->pipe.sym.symfs = a->nr_symfs ? a->symfs : NULL;
+	a->pipe.sym.debug_dirs = a->nr_debug_dirs ? a->debug_dirs : NULL;
+
+	if (a->open && !a->output) {
+		snprintf(a->tmp, sizeof(a->tmp), "/tmp/xenflame-XXXXXX.html");
+		fd = mkstemps(a->tmp, 5);
+		if (fd < 0) {
+			tell("'%s': cannot write: %s", a->tmp, strerror(errno));
+			return EXIT_FAILED;
+		}
+		close(fd);
+		a->output = a->tmp;
+	}
+	*w = choose_writer(a);
+	if (!*w)
+		return EXIT_USAGE;
+	if ((*w)->samples) {
+		a->pipe.keep_samples = true;
+		a->pipe.perf.keep_time = a->pipe.perf.keep_pid = a->pipe.perf.keep_cpu = true;
+	}
+	if ((!a->output || !strcmp(a->output, "-")) && isatty(STDOUT_FILENO)) {
+		if ((*w)->binary || !strcmp((*w)->name, "svg") || !strcmp((*w)->name, "html")) {
+			tell("standard output is a terminal: name a file by -o out.svg, or use --format=text");
+			return EXIT_USAGE;
+		}
+		a->render.color = !strcmp((*w)->name, "text");
+	}
+	return EXIT_DONE;
+}
+
 static void drop_identifying_facts(struct run *r)
 {
 	size_t i, k = 0;
@@ -360,13 +384,31 @@ static void drop_identifying_facts(struct run *r)
 	r->facts.n = k;
 }
 
-static int render_all(struct args *a, const struct render_writer *w, const char *const *files)
+int draw_write(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
+	       struct error *err)
 {
-	struct render_input in = { 0 };
+	struct render_input in = { .profile = v->profile, .view = v };
+	struct out out;
+
+	if (a->anonymous)
+		drop_identifying_facts(r);
+	in.facts = r->facts.v;
+	in.nr_facts = r->facts.n;
+	in.quality = quality_list(r, &in.nr_quality);
+	if (out_open(&out, a->output ? a->output : "-", err))
+		return -1;
+	if (w->write(&out, &in, &a->render, err)) {
+		out_abort(&out);
+		return -1;
+	}
+	return out_close(&out, err);
+}
+
+static int render_all(struct draw_args *a, const struct render_writer *w, const char *const *files)
+{
 	struct error err = { "" };
 	struct view view = { 0 };
 	struct run run;
-	struct out out;
 	int ret = EXIT_FAILED;
 	size_t i;
 
@@ -380,31 +422,17 @@ static int render_all(struct args *a, const struct render_writer *w, const char 
 			  "-e cycles, or boot Xen with vpmu=off)", files[0], run.samples);
 		goto out;
 	}
-	a->view.event = pick_event(&run, a, &err);
+	a->view.event = draw_pick_event(&run, a, &err);
 	if (err.msg[0])
 		goto out;
-	run.profile.unit = weight_unit(&run, a, a->view.event);
+	run.profile.unit = draw_unit(&run, a, a->view.event);
 	if (view_build(&view, &run.profile, &a->view, &err))
 		goto out;
 	if (!view.nodes.v[0].total && (a->view.only || a->view.hide || a->view.focus || a->view.no_idle)) {
 		error_set(&err, "'%s': no stack passes --only, --hide, --focus or --no-idle", files[0]);
 		goto out;
 	}
-	if (a->anonymous)
-		drop_identifying_facts(&run);
-	in.profile = &run.profile;
-	in.view = &view;
-	in.facts = run.facts.v;
-	in.nr_facts = run.facts.n;
-	in.quality = quality_list(&run, &in.nr_quality);
-
-	if (out_open(&out, a->output ? a->output : "-", &err))
-		goto out;
-	if (w->write(&out, &in, &a->render, &err)) {
-		out_abort(&out);
-		goto out;
-	}
-	if (out_close(&out, &err))
+	if (draw_write(&run, a, w, &view, &err))
 		goto out;
 	ret = EXIT_DONE;
 	if (a->strict && quality_has_strict(&run))
@@ -418,7 +446,7 @@ out:
 		tell("--strict: the warnings above make this a failure");
 	view_release(&view);
 	run_release(&run);
-	if (ret == EXIT_DONE && a->open && show_in_browser(a->output))
+	if (ret == EXIT_DONE && a->open && draw_show(a->output))
 		ret = EXIT_FAILED;
 	return ret;
 }
@@ -426,15 +454,14 @@ out:
 static int run_render(int argc, char **argv)
 {
 	static const char *const defaults[] = { "perf.data.kvm", "perf.data" };
-	struct args a = { .render = { .min_width = -1 } };
+	struct draw_args a = { .render = { .min_width = -1 } };
 	const struct render_writer *w;
 	const char *files[MAX_LIST + 1] = { NULL };
-	char tmp[] = "/tmp/xenflame-XXXXXX.html";
 	const char *arg;
 	size_t n = 0, i;
-	int c, fd;
+	int c;
 
-	while ((c = options_next(argc, argv, options, &arg)) != -1) {
+	while ((c = options_next(argc, argv, draw_options, &arg)) != -1) {
 		if (c == 'h') {
 			help();
 			return EXIT_DONE;
@@ -443,7 +470,7 @@ static int run_render(int argc, char **argv)
 			puts("xenflame " PACKAGE_VERSION);
 			return EXIT_DONE;
 		}
-		if (c == '?' || take_option(&a, c, arg))
+		if (c == '?' || draw_take_option(&a, c, arg))
 			return EXIT_USAGE;
 	}
 	while ((arg = options_file(argc, argv))) {
@@ -462,32 +489,9 @@ static int run_render(int argc, char **argv)
 		     "usage: xenflame FILE -o out.svg ('xenflame --help' says more)");
 		return EXIT_USAGE;
 	}
-	a.pipe.sym.symfs = a.nr_symfs ? a.symfs : NULL;
-	a.pipe.sym.debug_dirs = a.nr_debug_dirs ? a.debug_dirs : NULL;
-
-	if (a.open && !a.output) {
-		fd = mkstemps(tmp, 5);
-		if (fd < 0) {
-			tell("'%s': cannot write: %s", tmp, strerror(errno));
-			return EXIT_FAILED;
-		}
-		close(fd);
-		a.output = tmp;
-	}
-	w = choose_writer(&a);
-	if (!w)
-		return EXIT_USAGE;
-	if (w->samples) {
-		a.pipe.keep_samples = true;
-		a.pipe.perf.keep_time = a.pipe.perf.keep_pid = a.pipe.perf.keep_cpu = true;
-	}
-	if ((!a.output || !strcmp(a.output, "-")) && isatty(STDOUT_FILENO)) {
-		if (w->binary || !strcmp(w->name, "svg") || !strcmp(w->name, "html")) {
-			tell("standard output is a terminal: name a file by -o out.svg, or use --format=text");
-			return EXIT_USAGE;
-		}
-		a.render.color = !strcmp(w->name, "text");
-	}
+	c = draw_writer(&a, &w);
+	if (c)
+		return c;
 	return render_all(&a, w, files);
 }
 

@@ -30,6 +30,9 @@ _xenflame()
 	--weight)
 		mapfile -t COMPREPLY < <(compgen -W 'samples period' -- "$cur")
 		return ;;
+	--normalize)
+		mapfile -t COMPREPLY < <(compgen -W 'total time none' -- "$cur")
+		return ;;
 	--annotate)
 		mapfile -t COMPREPLY < <(compgen -W 'all' -- "$cur")
 		return ;;
@@ -54,6 +57,7 @@ _xenflame()
 			--only --hide --focus --prune
 			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
 			--colors --bgcolors --dark --scale --anonymous
+			--normalize --confidence --slices --fail-if --fail-if-regressed
 			--help --version' -- "$cur")
 		;;
 	*)

@@ -98,8 +98,10 @@ static frame_id match_frame(struct matcher *m, const struct profile *from, frame
 	f.file = translate(m->into, from, f.file);
 	if (f.flags & FRAME_UNRESOLVED) {
 		/* The offsets of two builds have nothing to do with each other. */
-		f.function = f.module ? strtab_addf(m->into->strings, "[%s]", strtab_get(m->into->strings, f.module)) :
-			     strtab_adds(m->into->strings, "[unknown]");
+		const char *module = strtab_get(m->into->strings, f.module);
+
+		f.function = !f.module ? strtab_adds(m->into->strings, "[unknown]") : module[0] == '[' ? f.module :
+			     strtab_addf(m->into->strings, "[%s]", module);
 		f.file = 0;
 		f.line = 0;
 	}

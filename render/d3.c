@@ -43,9 +43,7 @@ static void write_node(struct out *o, struct buf *scratch, const struct view *v,
 	buf_u64(b, n->total);
 	if (v->is_diff) {
 		buf_puts(b, ",\"delta\":");
-		if (n->total < n->base_total)
-			buf_putc(b, '-');
-		buf_u64(b, n->total < n->base_total ? n->base_total - n->total : n->total - n->base_total);
+		buf_f(b, (double)n->total - (v->diff ? v->diff->base_scale : 1) * (double)n->base_total, 3);
 	}
 	buf_puts(b, ",\"children\":[");
 }

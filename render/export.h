@@ -39,6 +39,9 @@ bool export_has_samples(const struct view *v);
  */
 bool export_is_inlined(const struct view *v, u32 node);
 
+/* A comparison as a table (diff-table.c). */
+void export_diff_table(struct out *o, const struct view *v, const struct render_opts *opts);
+
 /* The title that the user gave, or "xenflame". */
 const char *export_title(const struct render_opts *opts);
 /* Appends a JSON string. */

@@ -6,6 +6,8 @@
  * The tree is written as columns in preorder, since it may have millions of nodes.  Numbers are whole and may
  * be as large as 2^64 - 1: readers that keep numbers as doubles lose digits above 2^53.
  */
+#include <math.h>
+
 #include "render/export.h"
 
 static const char *const flag_names[] = { "inlined", "unresolved", "jit", "broken", "doubtful", "group" };
@@ -87,6 +89,77 @@ static void write_nodes(struct out *o, const struct view *v, const struct export
 		}
 		buf_putc(b, ']');
 	}
+}
+
+/* A finite number with as many digits as a double holds. */
+static void put_double(struct buf *b, double x)
+{
+	buf_printf(b, "%.17g", isfinite(x) ? x : 0);
+}
+
+static void write_noise(struct buf *b, const char *name, double base, double value, const struct diff_noise *n)
+{
+	buf_putc(b, ',');
+	key(b, name);
+	buf_puts(b, "{\"before\":");
+	put_double(b, base);
+	buf_puts(b, ",\"after\":");
+	put_double(b, value);
+	buf_puts(b, ",\"half\":");
+	put_double(b, n->half);
+	buf_puts(b, ",\"p\":");
+	put_double(b, n->p);
+	buf_puts(b, n->changed ? ",\"changed\":true}" : ",\"changed\":false}");
+}
+
+static void write_changed(struct out *o, const char *name, const struct diff_noise *v, size_t n)
+{
+	const char *sep = "";
+	size_t i;
+
+	key(&o->buf, name);
+	out_puts(o, "[");
+	for (i = 0; i < n; i++)
+		if (v[i].changed) {
+			buf_puts(&o->buf, sep);
+			buf_u64(&o->buf, i);
+			sep = ",";
+			out_flush_if_full(o);
+		}
+	out_puts(o, "]");
+}
+
+static void write_diff(struct out *o, const struct view_diff *d, const struct export_frames *frames)
+{
+	static const char *const norms[] = { "total", "time", "none" };
+	struct buf *b = &o->buf;
+	size_t i;
+
+	buf_puts(b, "\"normalize\":");
+	export_json(b, norms[d->norm]);
+	buf_puts(b, ",\"base_scale\":");
+	put_double(b, d->base_scale);
+	buf_puts(b, ",\"confidence\":");
+	put_double(b, d->confidence);
+	buf_puts(b, ",\"rate\":");
+	put_double(b, d->rate);
+	buf_printf(b, ",\"slices\":%u,\"samples_before\":%" PRIu64 ",\"samples_after\":%" PRIu64 ",\n", d->slices,
+		   d->base_samples, d->samples);
+	write_changed(o, "changed_self", d->self.v, d->self.n);
+	out_puts(o, ",\n");
+	write_changed(o, "changed_total", d->total.v, d->total.n);
+	out_puts(o, ",\n\"functions\":[");
+	for (i = 0; i < d->functions.n; i++) {
+		const struct diff_function *f = &d->functions.v[i];
+
+		buf_puts(b, i ? ",\n{\"frame\":" : "\n{\"frame\":");
+		buf_u64(b, frames->number[f->frame]);
+		write_noise(b, "self", f->base_self, f->self, &f->self_noise);
+		write_noise(b, "total", f->base_total, f->total, &f->total_noise);
+		buf_putc(b, '}');
+		out_flush_if_full(o);
+	}
+	out_puts(o, "]");
 }
 
 enum sample_column {
@@ -205,6 +278,10 @@ static int json_write(struct out *o, const struct render_input *in, const struct
 	write_frames(o, in->profile, &frames, opts->annotate_all);
 	out_puts(o, "],\n\"nodes\":{");
 	write_nodes(o, in->view, &frames);
+	if (in->view->diff) {
+		out_puts(o, "},\n\"diff\":{");
+		write_diff(o, in->view->diff, &frames);
+	}
 	if (in->view->place.n) {
 		out_puts(o, "},\n\"samples\":{");
 		write_samples(o, in->view);

@@ -571,6 +571,9 @@ struct color_pair palette_diff(const struct view *v, u32 node, bool negate)
 
 	k = root_of(4 * (delta < 0 ? -delta : delta));
 	k = k > 1 ? 1 : k < 0.02 ? 0 : k;
+	/* Within noise: grey. */
+	if (v->diff && !v->diff->total.v[node].changed && !v->diff->self.v[node].changed)
+		k = 0;
 	c.light = mix(light, delta > 0 ? grew : shrank, k);
 	c.dark = mix(dark, delta > 0 ? grew : shrank, k);
 	return c;

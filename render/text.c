@@ -4,6 +4,7 @@
  * largest self, and the remarks on quality.  Lines fit opts->columns.  A call that has one caller
  * and one callee does not move to the right, so deep stacks stay readable.
  */
+#include "render/export.h"
 #include "render/graph.h"
 
 #define TREE_LINES	60
@@ -240,9 +241,13 @@ static int write_text(struct out *o, const struct render_input *in, const struct
 	struct buf *b = &o->buf;
 
 	(void)err;
-	put_head(b, in, opts, columns);
-	put_tree(b, in, opts, columns);
-	put_top(b, in, opts, columns);
+	if (in->view->diff) {
+		export_diff_table(o, in->view, opts);
+	} else {
+		put_head(b, in, opts, columns);
+		put_tree(b, in, opts, columns);
+		put_top(b, in, opts, columns);
+	}
 	for (i = 0; i < in->nr_quality; i++) {
 		buf_puts(b, i ? "" : "\n");
 		put_clean(b, in->quality[i].text, strlen(in->quality[i].text), SIZE_MAX);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Our own JSON: valid by its published schema, and every stack, sample and sum in it.
 'use strict';
+const child = require('child_process');
 const fs = require('fs');
 const path = require('path');
 const t = require('./lib.js');
@@ -57,6 +58,12 @@ function check(what, event = null) {
 for (const what of ['plain', 'hostile', 'stacks', 'big'])
 	check(what);
 check('plain', 1);
+const recording = path.join(process.env.abs_top_srcdir, 'examples/xen-host/perf.data.kvm');
+const diff = JSON.parse(child.execFileSync(process.env.XENFLAME, ['diff', '-q', '--offline', '--format=json', recording, recording],
+	{ maxBuffer: 1 << 30 }));
+if (!t.ok(validate(diff) && diff.diff.functions.length > 100, 'a comparison is valid by the schema'))
+	console.log(`# ${ajv.errorsText(validate.errors)}`);
+t.equal(diff.diff.changed_self.length, 0, 'and nothing differs from itself');
 const broken = JSON.parse(t.fixture('json'));
 broken.nodes.self[3] = -1;
 t.ok(!validate(broken), 'the schema refuses a negative weight');

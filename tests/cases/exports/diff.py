@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""xenflame diff: made profiles with known changes, the halves of one recording, every format, conditions and exit codes."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
+xenflame = os.environ.get('XENFLAME', 'xenflame')
+recording = os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')
+number = failed = 0
+
+
+def ok(cond, what, detail=''):
+    global number, failed
+    number += 1
+    failed += not cond
+    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
+    if not cond and detail:
+        print('# ' + str(detail).replace('\n', '\n# '))
+
+
+def diff(*args):
+    run = subprocess.run([xenflame, 'diff', '-q', '--offline', *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    return run.returncode, run.stdout.decode(errors='replace'), run.stderr.decode(errors='replace')
+
+
+def rows(text):
+    """Function -> (own before, own after, is sure) of the table."""
+    found = {}
+    for line in text.split('\n'):
+        m = re.match(r' *([\d.]+) +([\d.]+) +[+-][\d.]+ +[\d.]+ ([* ]) +[\d.]+ +[\d.]+ +[+-][\d.]+ +[\d.]+ ([* ]) (\S+)', line)
+        if m:
+            found[m.group(5)] = (float(m.group(1)), float(m.group(2)), m.group(3) == '*')
+    return found
+
+
+with tempfile.TemporaryDirectory() as tmp:
+    def made(name, text):
+        path = os.path.join(tmp, name)
+        with open(path, 'w') as f:
+            f.write(text)
+        return path
+
+    before = made('before.folded', 'app;main;grown_[h] 1000\napp;main;shrunk 2000\napp;main;gone 500\napp;main;same 6500\n')
+    after = made('after.folded', 'app;main;grown_[h] 4000\napp;main;shrunk 2000\napp;main;came 1000\napp;main;same 13000\n')
+    status, out, err = diff(before, after)
+    table = rows(out)
+    ok(status == 0 and table.get('grown_[h]') == (10.0, 20.0, True), 'a function that has grown', out + err)
+    ok(table.get('shrunk') == (20.0, 10.0, True), 'one that has shrunk: shares are compared', out)
+    ok(table.get('gone') == (5.0, 0.0, True) and table.get('came') == (0.0, 5.0, True), 'one that came and one that vanished', out)
+    ok(table.get('same') == (65.0, 65.0, False), 'one that stayed', out)
+    ok(list(table)[0] == 'grown_[h]' or list(table)[0] == 'shrunk', 'the largest come first', list(table))
+
+    status, out, err = diff(before, after, '--normalize=none')
+    ok(rows(out).get('same', (0, 0, 0))[2] and not rows(out)['shrunk'][2], 'weights as they are', out)
+    status, out, err = diff(before, after, '--normalize=time')
+    ok(status == 1 and 'by time' in err, 'by time without times is an error', err)
+
+    for condition, want in (('grown>+5%', 1), ('grown_[h]>+11%', 0), ('self:grown>x1.5', 1), ('shrunk>15%', 0), ('shrunk>9%', 1),
+                            ('same<+0.1%', 0), ('*>+9%', 1)):
+        status, out, err = diff(before, after, f'--fail-if={condition}')
+        ok(status == want and (not want or condition in err), f'--fail-if={condition}: exit {want}', err)
+    status, out, err = diff(before, after, '--fail-if=absent>+1%')
+    ok(status == 1 and "neither recording has a function 'absent'" in err, 'a condition on nothing is an error', err)
+    status, out, err = diff(before, after, '--fail-if=x')
+    ok(status == 2, 'a condition that is none is wrong usage', err)
+    status, out, err = diff(before, after, '--fail-if-regressed')
+    ok(status == 1 and 'grown_[h]' in err and 'came' in err and 'shrunk' not in err and 'same' not in err, '--fail-if-regressed names them', err)
+    status, out, err = diff(after, after, '--fail-if-regressed', '--fail-if=*>+0%')
+    ok(status == 0 and not err and 'Nothing has changed' in out, 'nothing differs from itself', out + err)
+    ok(diff(before)[0] == 2 and diff(before, after, after)[0] == 2, 'one and three files are wrong usage')
+
+    for name, suffix in (('svg', 'svg'), ('html', 'html'), ('folded', 'folded'), ('json', 'json'), ('d3', 'd3.json'), ('pprof', 'pb.gz'),
+                         ('speedscope', 'speedscope.json'), ('text', 'txt')):
+        target = os.path.join(tmp, f'd.{suffix}')
+        status, out, err = diff(before, after, '-o', target)
+        ok(status == 0 and os.path.getsize(target) > 100, f'written as {name}', err)
+    ok(open(os.path.join(tmp, 'd.folded')).read() == 'app;main;came 0 1000\napp;main;gone 500 0\napp;main;grown_[h] 1000 4000\n'
+       'app;main;same 6500 13000\napp;main;shrunk 2000 2000\n', 'folded text has both counts')
+    j = json.load(open(os.path.join(tmp, 'd.json')))
+    n = j['nodes']
+    label = [None if f is None else j['frames'][f]['label'] for f in n['frame']]
+    at = label.index('gone')
+    ok((n['self'][at], n['base_self'][at], j['diff']['base_scale']) == (0, 500, 2), 'JSON keeps what vanished')
+    ok(at in j['diff']['changed_self'] and label.index('same') not in j['diff']['changed_self'], 'JSON tells what is sure')
+    status, out, err = diff(recording, recording)
+    ok(status == 0 and 'from 20 slices of time' in out and not any(r[2] for r in rows(out).values()),
+       'a recording does not differ from itself; noise is from slices of time', out)
+print(f'1..{number}')
+sys.exit(1 if failed else 0)
