@@ -13,15 +13,20 @@
  *   spaces      names of spaces; frames.space are indices in it
  *   strings     strings[0] is ""; the columns of frames hold indices in it
  *   frames      columns with one item a frame, sorted by function, space, module:
- *                 name, suffix   title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12" …)
+ *                 name           each less the one before (the first less 0), since most are one more
+ *                 suffix         title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12" …)
  *                 module, file   0: not known
  *                 line           0: not known
  *                 space
  *                 flags          bits of enum frame_flag (base/base.h)
  *                 color          index in palette
- *   nodes       columns with one item a node, in preorder; item 0 is the root (no frame: frame[0] is 0, up[0] is 0):
+ *   nodes       columns with one item a node, in preorder; item 0 is the root (no frame: callee[0] and up[0] are 0):
  *                 up             levels climbed from the node before: depth[i] = depth[i - 1] + 1 - up[i]
- *                 frame          index in frames
+ *                 callee         which callee of its parent's frame the node is: 0, one that has not stood
+ *                                on that frame before, namely the next item of fresh; k > 0, the k-th one
+ *                                that has.  The root counts as a frame of its own here.  The same calls come again
+ *                                and again, so this takes half the space of frames' numbers.
+ *                 fresh          indices in frames, one for each 0 of callee but the root's
  *                 self           weight of the stack that ends here
  *                 base           only when two profiles are compared: self in the one compared with
  *   palette     pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
@@ -188,6 +193,7 @@ enum column { COL_NAME, COL_MODULE, COL_FILE, COL_LINE, COL_SPACE, COL_FLAGS, CO
 static void put_frame_column(struct buf *b, const char *name, struct used *u, const struct profile *p,
 			     const struct palette *pal, enum column col)
 {
+	u32 before = 0;
 	size_t i;
 
 	buf_printf(b, "\"%s\":[", name);
@@ -220,7 +226,14 @@ static void put_frame_column(struct buf *b, const char *name, struct used *u, co
 		}
 		if (i)
 			buf_putc(b, ',');
-		buf_u64(b, v);
+		if (col == COL_NAME) {
+			if (v < before)
+				buf_putc(b, '-');
+			buf_u64(b, v < before ? before - v : v - before);
+			before = v;
+		} else {
+			buf_u64(b, v);
+		}
 	}
 	buf_puts(b, "],\n");
 }
@@ -259,6 +272,62 @@ static void put_suffixes(struct buf *b, struct used *u, const struct profile *p,
 	buf_release(&name);
 }
 
+/* A call that has been seen: frame below frame (the root: number of frames). */
+struct call {
+	u32 caller, callee;
+	u32 rank;		/* 1: the first callee of that caller */
+};
+
+struct calls {
+	VEC(struct call) v;
+	struct index index;
+};
+
+static bool call_eq(const void *ctx, u32 id, const void *key)
+{
+	const struct calls *c = ctx;
+	const struct call *k = key;
+
+	return c->v.v[id].caller == k->caller && c->v.v[id].callee == k->callee;
+}
+
+static void put_callees(struct buf *b, const struct view *v, const struct used *u)
+{
+	u32 nf = (u32)u->frames.n, *callees = xcalloc((size_t)nf + 1, sizeof(*callees));
+	struct buf fresh = BUF_INIT;
+	struct calls calls;
+	size_t i;
+
+	memset(&calls, 0, sizeof(calls));
+	index_init(&calls.index);
+	buf_puts(b, "],\n\"callee\":[0");
+	for (i = 1; i < v->nodes.n; i++) {
+		u32 parent = v->nodes.v[i].parent;
+		struct call c = { parent ? u->number[v->nodes.v[parent].frame] : nf, u->number[v->nodes.v[i].frame], 0 };
+		u64 hash = hash_u64((u64)c.caller << 32 | c.callee);
+		u32 id = index_find(&calls.index, hash, call_eq, &calls, &c), rank = 0;
+
+		if (id == INDEX_NONE) {
+			c.rank = ++callees[c.caller];
+			index_add(&calls.index, hash, (u32)calls.v.n);
+			vec_push(&calls.v, c);
+			if (fresh.n)
+				buf_putc(&fresh, ',');
+			buf_u64(&fresh, c.callee);
+		} else {
+			rank = calls.v.v[id].rank;
+		}
+		buf_putc(b, ',');
+		buf_u64(b, rank);
+	}
+	buf_puts(b, "],\n\"fresh\":[");
+	buf_put(b, fresh.p, fresh.n);
+	buf_release(&fresh);
+	vec_release(&calls.v);
+	index_release(&calls.index);
+	free(callees);
+}
+
 static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 {
 	size_t n = v->nodes.n, i;
@@ -271,11 +340,7 @@ static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 		buf_u64(b, depth + 1 - v->nodes.v[i].depth);
 		depth = v->nodes.v[i].depth;
 	}
-	buf_puts(b, "],\n\"frame\":[0");
-	for (i = 1; i < n; i++) {
-		buf_putc(b, ',');
-		buf_u64(b, u->number[v->nodes.v[i].frame]);
-	}
+	put_callees(b, v, u);
 	buf_puts(b, "],\n\"self\":[");
 	for (i = 0; i < n; i++) {
 		if (i)

@@ -41,7 +41,8 @@ static void put_box(struct buf *b, const struct render_input *in, const struct r
 	buf_puts(b, "\" y=\"");
 	buf_f(b, y, 1);
 	buf_puts(b, "\" width=\"");
-	put_percent(b, box->w / pic->inner * 100);
+	/* A gap between neighbours, where there is room for one. */
+	put_percent(b, (box->w > 2 ? box->w - 0.5 : box->w) / pic->inner * 100);
 	buf_puts(b, "\" height=\"");
 	buf_f(b, pic->row - 1, 1);
 	buf_puts(b, "\" fill=\"");
@@ -112,24 +113,37 @@ static void put_legend(struct buf *b, const struct render_input *in, const struc
 	buf_release(&text);
 }
 
-static void put_foot(struct buf *b, const struct render_input *in, const struct render_opts *opts,
-		     const struct frame_of_picture *pic, const struct layout *l)
+#define FOOT_ATTRS	" font-size=\"11\" font-family=\"sans-serif\" fill=\"#57606a\" class=\"xf-soft\""
+
+static void put_foot(struct buf *b, const struct render_input *in, const struct frame_of_picture *pic,
+		     const struct layout *l)
 {
 	struct buf t = BUF_INIT;
 
-	if (in->nr_quality) {
-		buf_printf(&t, "%zu remark%s on quality (%s%s)  ", in->nr_quality, in->nr_quality > 1 ? "s" : "", in->quality[0].text,
-			   in->nr_quality > 1 ? " …" : "");
-	}
 	if (l->left_out) {
 		buf_printf(&t, "The widest %zu of ", l->boxes.n - 1);
 		buf_count(&t, in->view->nodes.n - 1, &(struct render_opts){ .factor = 1 });
 		buf_puts(&t, " boxes; all are in the file. ");
 	}
 	buf_puts(&t, "Open the file in a browser to zoom and search.");
-	put_text(b, "10", pic->foot_y, " font-size=\"11\" font-family=\"sans-serif\" fill=\"#57606a\" class=\"xf-soft\"", buf_str(&t));
+	put_text(b, "10", pic->foot_y, FOOT_ATTRS, buf_str(&t));
+	/* The first remark on quality, as far as there is room: the others are a click away in the viewer. */
+	if (in->nr_quality) {
+		double used = label_width(t.p, t.n, "sans-serif", 11) + 20;
+		struct buf remark = BUF_INIT, x = BUF_INIT;
+		size_t n;
+
+		buf_puts(&remark, in->quality[0].text);
+		if (in->nr_quality > 1)
+			buf_printf(&remark, " (and %zu more)", in->nr_quality - 1);
+		n = remark.n;
+		label_fit(&remark, remark.p, n, "sans-serif", 11, pic->inner - used);
+		buf_f(&x, pic->left + used, 1);
+		put_text(b, buf_str(&x), pic->foot_y, FOOT_ATTRS, buf_str(&remark) + n);
+		buf_release(&remark);
+		buf_release(&x);
+	}
 	buf_release(&t);
-	(void)opts;
 }
 
 static void put_picture(struct out *o, const struct render_input *in, const struct render_opts *opts,
@@ -170,7 +184,7 @@ static void put_picture(struct out *o, const struct render_input *in, const stru
 		out_flush_if_full(o);
 	}
 	buf_puts(b, "</g></svg>\n");
-	put_foot(b, in, opts, pic, l);
+	put_foot(b, in, pic, l);
 	buf_puts(b, "</g>\n");
 	buf_release(&tmp);
 }

@@ -55,8 +55,9 @@ class Model {
 		this.n = n;
 		this.title = new Array(n);
 		this.cls = new Uint8Array(n);
-		for (let i = 0; i < n; i++) {
-			this.title[i] = s[f.name[i]] + s[f.suffix[i]];
+		for (let i = 0, name = 0; i < n; i++) {
+			name += f.name[i];
+			this.title[i] = s[name] + s[f.suffix[i]];
 			const space = d.spaces[f.space[i]];
 			const c = f.flags[i] & GROUP ? -1 : f.flags[i] & JIT ? 3 : CLASSES.indexOf(space);
 			this.cls[i] = c < 0 ? CLASSES.length - 1 : c;
@@ -157,19 +158,29 @@ class Tree {
 }
 
 /* The tree of the data block. */
-function treeOfData(d)
+function treeOfData(d, frames)
 {
-	const { up, frame, self } = d.nodes, n = up.length, t = new Tree(n), path = [0];
-	let depth = 0;
+	const { up, callee, fresh, self } = d.nodes, n = up.length, t = new Tree(n), path = [0];
+	const callees = new Array(frames + 1);		/* by caller; the last one is the root */
+	let depth = 0, nextFresh = 0;
 
 	t.frame[0] = -1;
 	t.self[0] = Number(self[0]);
 	for (let i = 1; i < n; i++) {
 		depth += 1 - up[i];
+		const parent = path[depth - 1], caller = parent ? t.frame[parent] : frames;
+		if (!callee[i]) {
+			const f = t.frame[i] = fresh[nextFresh++];
+			if (callees[caller])
+				callees[caller].push(f);
+			else
+				callees[caller] = [f];
+		} else {
+			t.frame[i] = callees[caller][callee[i] - 1];
+		}
 		t.depth[i] = depth;
-		t.parent[i] = path[depth - 1];
+		t.parent[i] = parent;
 		path[depth] = i;
-		t.frame[i] = frame[i];
 		t.self[i] = +self[i];
 		if (depth > t.maxDepth)
 			t.maxDepth = depth;
@@ -431,6 +442,14 @@ function share1(part, whole)
 	return whole > 0 ? (100 * part / whole).toFixed(1) + "%" : "0%";
 }
 
+/* "#rrggbb" as a pixel of ImageData, read as 32 bits (little endian). */
+function pixel(hex, alpha)
+{
+	const v = parseInt(hex.slice(1), 16);
+
+	return (Math.round(alpha * 255) << 24 | (v & 255) << 16 | (v & 0xff00) | v >> 16) >>> 0;
+}
+
 /* ---- elements: attributes and text only ---- */
 
 function el(tag, attrs, ...children)
@@ -644,64 +663,69 @@ class Pane {
 			c.height = ph;
 			c.style.height = this.height + "px";
 		}
-		const g = c.getContext("2d"), look = v.look;
-		g.setTransform(dpr, 0, 0, dpr, 0, 0);
-		g.globalAlpha = 1;
-		g.clearRect(0, 0, this.width, this.height);
-		g.font = v.font;
-		g.textBaseline = "middle";
-
-		const zd = t.depth[this.zoom], found = v.found, texts = [];
-		const name = (n) => t.frame[n] >= 0 ? v.model.title[t.frame[n]] : "all";
-		/* Boxes by colour, so that each colour is set once. */
-		const bins = new Map();
+		/*
+		 * Boxes are written as pixels, a row of boxes at a time: one line of it, which is then repeated.  With tens of
+		 * thousands of boxes that is several times faster than as many rectangles, and edges are sharp.
+		 */
+		if (!this.image || this.image.width !== pw || this.image.height !== ph) {
+			this.image = new ImageData(pw, ph);
+			this.pixels = new Uint32Array(this.image.data.buffer);
+			this.rowPixels = new Uint32Array(pw);
+		}
+		const g = c.getContext("2d"), look = v.look, zd = t.depth[this.zoom], found = v.found, frame = t.frame, texts = [];
+		const color = v.model.color, root = v.d.root_color, least = 3 * v.charWidth, x = this.x, width = this.w;
+		const scroll = this.root.scrollTop, pixels = this.pixels, line = this.rowPixels, plain = v.inks[0];
+		pixels.fill(0);
 		for (let r = 0; r < this.rows; r++) {
-			const y = this.rowY(r);
+			const y = (this.icicle ? r * h + 1 : this.content - (r + 1) * h - 1) - scroll;
 			if (y + h < 0 || y > this.height)
 				continue;
-			for (let b = this.from[r]; b < this.from[r + 1]; b++) {
-				const n = this.node[b];
-				let key = "";
-				if (n < 0) {
-					key = "m" + look.muted;
-				} else {
-					const f = t.frame[n];
-					const dim = r < zd ? "a" : found && !(f >= 0 && found[f]) ? "d" : "p";
-					key = dim + (found && f >= 0 && found[f] ? look.hit : v.colorOf(t, n));
-					if (this.w[b] > 3 * v.charWidth)
-						texts.push(b);
+			const inks = r < zd ? v.inks[2] : found ? v.inks[1] : plain;
+			line.fill(0);
+			for (let b = this.from[r], stop = this.from[r + 1]; b < stop; b++) {
+				const n = this.node[b], x0 = Math.round(x[b] * dpr);
+				let x1 = Math.round((x[b] + width[b]) * dpr), ink = look.mutedInk;
+				if (n >= 0) {
+					const f = frame[n], hit = found !== null && f >= 0 && found[f] === 1;
+					if (width[b] > least)
+						texts.push(b, y);
+					ink = hit && r >= zd ? look.hitInk : t.baseTotal ? v.diffInk(t, n, inks) : inks[f < 0 ? root : color[f]];
+					if (x1 - x0 > 2)
+						x1--;
+					else if (x1 <= x0)
+						x1 = x0 + 1;
 				}
-				let bin = bins.get(key);
-				if (!bin)
-					bins.set(key, bin = []);
-				bin.push(b, y);
+				if (x1 - x0 < 24)
+					for (let k = x0; k < x1; k++)
+						line[k] = ink;
+				else
+					line.fill(ink, x0, x1);
 			}
+			const last = Math.min(ph, Math.round((y + h - 1) * dpr));
+			for (let k = Math.max(0, Math.round(y * dpr)); k < last; k++)
+				pixels.set(line, k * pw);
 		}
-		for (const [key, bin] of bins) {
-			g.globalAlpha = key[0] === "a" ? 0.55 : key[0] === "d" ? 0.4 : 1;
-			g.fillStyle = key.slice(1);
-			for (let k = 0; k < bin.length; k += 2) {
-				const w = this.w[bin[k]];
-				g.fillRect(this.x[bin[k]], bin[k + 1], w > 2 ? w - 0.7 : w * 0.8, h - 1);
-			}
-		}
+		g.setTransform(dpr, 0, 0, dpr, 0, 0);
+		g.putImageData(this.image, 0, 0);
+		g.font = v.font;
+		g.textBaseline = "middle";
 		/* Labels, cut to the box; those of inlined functions slanted. */
-		let slanted = false;
-		g.globalAlpha = 1;
-		g.fillStyle = look.label;
-		for (const b of texts) {
-			const n = this.node[b], f = t.frame[n], room = this.w[b] - 7;
-			const italic = f >= 0 && (v.model.flags[f] & INLINED) !== 0;
-			const s = v.cut(f >= 0 ? name(n) : "all", room, g);
+		let slanted = false, ink = look.label;
+		g.fillStyle = ink;
+		for (let k = 0; k < texts.length; k += 2) {
+			const b = texts[k], n = this.node[b], f = frame[n];
+			const s = v.cut(f >= 0 ? v.model.title[f] : "all", width[b] - 7, g);
 			if (!s)
 				continue;
+			const italic = f >= 0 && (v.model.flags[f] & INLINED) !== 0;
 			if (italic !== slanted) {
 				slanted = italic;
 				g.font = (slanted ? "italic " : "") + v.font;
 			}
-			const faded = found && !(f >= 0 && found[f]) && look.dark;
-			g.fillStyle = faded ? look.ink : look.label;
-			g.fillText(s, Math.max(this.x[b], 0) + 3, this.rowY(t.depth[n]) + (h - 1) / 2 + 0.5);
+			const want = look.dark && found !== null && !(f >= 0 && found[f]) ? look.ink : look.label;
+			if (want !== ink)
+				g.fillStyle = ink = want;
+			g.fillText(s, x[b] + 3, texts[k + 1] + (h - 1) / 2 + 0.5);
 		}
 		this.showSelected();
 		this.place(this.hoverBox, this.hover);
@@ -855,7 +879,7 @@ class Viewer {
 		this.d = d;
 		this.inline = inline;
 		this.model = new Model(d);
-		this.whole = treeOfData(d);
+		this.whole = treeOfData(d, this.model.n);
 		this.rowHeight = d.options.height;
 		this.font = d.options.fontsize + "px " + d.options.font;
 		this.unit = d.countname;
@@ -1040,6 +1064,10 @@ class Viewer {
 		this.look = { muted: v("muted"), hit: v("hit"), label: v("label"), ink: v("ink"), dark: s.colorScheme === "dark" };
 		const which = this.look.dark ? 1 : 0;
 		this.palette = this.d.palette.map((p) => p[which]);
+		/* As pixels: plain, not matching the search, below the zoom. */
+		this.inks = [1, 0.4, 0.55].map((alpha) => Uint32Array.from(this.palette, (s) => pixel(s, alpha)));
+		this.look.mutedInk = pixel(this.look.muted, 1);
+		this.look.hitInk = pixel(this.look.hit, 1);
 		if (this.d.options.background && !this.look.dark)
 			this.root.style.background = this.d.options.background;
 		else
@@ -1048,16 +1076,8 @@ class Viewer {
 		for (const p of [this.pane, this.callers, this.callees])
 			p.ask(false);
 	}
-	colorOf(t, node)
-	{
-		const f = t.frame[node];
-
-		if (t.baseTotal)
-			return this.diffColor(t, node);
-		return f < 0 ? this.palette[this.d.root_color] : this.palette[this.model.color[f]];
-	}
-	/* Orange grew, blue shrank, by share of the whole; the stronger the more. */
-	diffColor(t, node)
+	/* Orange grew, blue shrank, by share of the whole; the stronger the more. `inks` tells how much it shines through. */
+	diffInk(t, node, inks)
 	{
 		const was = t.baseTotal[0] > 0 ? t.baseTotal[node] / t.baseTotal[0] : 0;
 		const is = t.total[0] > 0 ? t.total[node] / t.total[0] : 0;
@@ -1065,10 +1085,12 @@ class Viewer {
 
 		if (this.d.options.negate)
 			delta = -delta;
-		const k = Math.min(1, Math.sqrt(Math.abs(delta) * 4)), mix = (a, b) => Math.round(a + (b - a) * k);
 		const grey = this.look.dark ? 190 : 235, to = delta > 0 ? [232, 110, 40] : [60, 140, 220];
-		return k < 0.02 ? "rgb(" + grey + "," + grey + "," + grey + ")"
-			: "rgb(" + mix(grey, to[0]) + "," + mix(grey, to[1]) + "," + mix(grey, to[2]) + ")";
+		let k = Math.min(1, Math.sqrt(Math.abs(delta) * 4));
+		if (k < 0.02)
+			k = 0;
+		const [red, green, blue] = to.map((c) => Math.round(grey + (c - grey) * k));
+		return ((inks[0] & 0xff000000) | blue << 16 | green << 8 | red) >>> 0;
 	}
 
 	/* -- state: what is shown, in the address bar too -- */

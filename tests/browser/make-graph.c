@@ -88,42 +88,60 @@ static u32 roll(u32 n)
 }
 
 /*
- * About `want` boxes: stacks of 15 to 40 frames, of 5,000 functions of a host, that share their beginnings.
+ * About `want` boxes, as recordings of a host have them: 5,000 functions (less in small graphs), each calls at most
+ * eight others, mostly the first of these; stacks of 20 to 40 frames that share their beginnings.
  */
+#define CALLEES	8
+
+static u32 skewed(u32 n)
+{
+	u32 i;
+
+	for (i = 0; i + 1 < n && roll(2); i++)
+		;
+	return i;
+}
+
 static void make_big(u32 want)
 {
 	static const char *const words[] = {
 		"read", "write", "alloc", "page", "queue", "vcpu", "lock", "timer", "event", "grant", "irq", "map", "flush",
 		"sched", "copy", "net", "blk", "send", "recv", "poll"
 	};
-	u32 nf = MAX(want / 20, 50), i;
-	VEC(frame_id) f = { NULL, 0, 0 };
-	frame_id *path = xcalloc(64, sizeof(*path));
-	u32 depth = 0;
+	static const enum space spaces[] = { SPACE_USER, SPACE_USER, SPACE_KERNEL, SPACE_KERNEL, SPACE_HV };
+	static const char *const modules[] = { "app", "libc.so.6", "vmlinux", "vmlinux", "xen-syms" };
+	u32 nf = want / 10, depth = 0, i, k;
+	frame_id *frames;
+	u32 *callees, path[64];
+	frame_id stack_frames[64];
 
-	nf = MIN(nf, 20000);
+	nf = MIN(MAX(nf, 50), 5000);
+	frames = xcalloc(nf, sizeof(*frames));
+	callees = xcalloc(nf, CALLEES * sizeof(*callees));
 	for (i = 0; i < nf; i++) {
-		static const enum space spaces[] = { SPACE_USER, SPACE_USER, SPACE_KERNEL, SPACE_KERNEL, SPACE_HV };
-		static const char *const modules[] = { "app", "libc.so.6", "vmlinux", "vmlinux", "xen-syms" };
-		u32 k = roll(5);
 		char name[96];
 
+		/* By fifths: user code calls libraries, these call the kernel, and that the hypervisor. */
+		k = i * 5 / nf;
 		snprintf(name, sizeof(name), "%s_%s_%s_%u", words[roll(20)], words[roll(20)], words[roll(20)], (unsigned int)i);
-		vec_push(&f, frame(name, modules[k], "file.c", roll(3000) + 1, spaces[k], roll(8) ? 0 : FRAME_INLINED));
+		frames[i] = frame(name, modules[k], "file.c", roll(3000) + 1, spaces[k], roll(8) ? 0 : FRAME_INLINED);
+		for (k = 0; k < CALLEES; k++)
+			callees[i * CALLEES + k] = (i + roll(nf / 20 + 2)) % nf;
 	}
 	while (prof.nodes.n < want) {
-		u32 keep = depth ? roll(depth) : 0;
+		u32 keep = depth ? roll(depth < 12 ? depth : 12) : 0;
 
-		/* Mostly near the leaf: towers that split late. */
-		if (roll(3) && depth > 4)
-			keep = depth - 1 - roll(4);
-		depth = MAX(keep + 1, 15 + roll(26));
+		depth = 20 + roll(21);
+		if (depth <= keep)
+			depth = keep + 1;
 		for (i = keep; i < depth; i++)
-			path[i] = f.v[roll(nf)];
-		stack(1 + roll(9), path, depth);
+			path[i] = i ? callees[path[i - 1] * CALLEES + skewed(CALLEES)] : roll(nf / 5);
+		for (i = 0; i < depth; i++)
+			stack_frames[i] = frames[path[i]];
+		stack(1 + roll(9), stack_frames, depth);
 	}
-	free(path);
-	vec_release(&f);
+	free(frames);
+	free(callees);
 }
 
 static void make_deep(u32 n)
