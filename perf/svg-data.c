@@ -272,7 +272,8 @@ struct block {
 	VEC(str_id) strings;
 	VEC(u8) spaces;
 	u64_column name, suffix, module, file, line, space, flags;	/* of frames */
-	u64_column up, frame, self, base;				/* of nodes */
+	u64_column up, callee, fresh, self, base;			/* of nodes */
+	VEC(u32) frame;			/* by node, from callee and fresh */
 	struct buf unit, event;
 };
 
@@ -362,7 +363,7 @@ static void get_block(struct json *j, struct block *b, struct strtab *st)
 		{ "line", &b->line }, { "space", &b->space }, { "flags", &b->flags },
 	};
 	const struct member nodes[] = {
-		{ "up", &b->up }, { "frame", &b->frame }, { "self", &b->self }, { "base", &b->base },
+		{ "up", &b->up }, { "callee", &b->callee }, { "fresh", &b->fresh }, { "self", &b->self }, { "base", &b->base },
 	};
 	struct buf key = BUF_INIT;
 
@@ -414,29 +415,80 @@ static bool is_mark(const struct strtab *st, str_id s)
 	return p[0] == '_' && p[1] == '[' && p[2] != 'h' && p[2] && p[3] == ']';
 }
 
+/*
+ * Frames of nodes: each is the callee of its parent's frame that `callee` numbers, from 1 in order of first
+ * appearance, or with 0 the next one of `fresh`.  -1 when that leads nowhere; *bad is the node then.
+ */
+static int resolve_callees(struct block *b, size_t *bad)
+{
+	typedef VEC(u32) u32_column;
+	size_t n = b->name.n, m = b->up.n, fresh = 0, i;
+	u32_column *callees = xcalloc(n + 1, sizeof(*callees)), path = { NULL, 0, 0 };
+	u64 depth = 0;
+	int ret = -1;
+
+	vec_push(&path, (u32)n);	/* the root counts as a frame of its own */
+	vec_push(&b->frame, 0);
+	for (i = 1; i < m; i++) {
+		u64 callee = b->callee.v[i], f;
+		u32_column *c;
+
+		*bad = i;
+		if (b->up.v[i] > depth)
+			goto out;
+		depth = depth + 1 - b->up.v[i];
+		if (!depth)
+			goto out;
+		c = &callees[path.v[depth - 1]];
+		if (callee > c->n || (!callee && fresh >= b->fresh.n))
+			goto out;
+		f = callee ? c->v[callee - 1] : b->fresh.v[fresh++];
+		if (f >= n)
+			goto out;
+		if (!callee)
+			vec_push(c, (u32)f);
+		path.n = depth;
+		vec_push(&path, (u32)f);
+		vec_push(&b->frame, (u32)f);
+	}
+	ret = 0;
+out:
+	for (i = 0; i <= n; i++)
+		vec_release(&callees[i]);
+	free(callees);
+	vec_release(&path);
+	return ret;
+}
+
 /* The columns as a tree; every index is checked here. */
 static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tree, struct error *err)
 {
 	VEC(u32) ids = { NULL, 0, 0 };
-	size_t n = b->name.n, m = b->up.n, i;
-	u64 depth = 0;
+	size_t n = b->name.n, m = b->up.n, bad = 0, i;
+	u64 depth = 0, name = 0;
 	int ret = -1;
 
 	if (b->suffix.n != n || b->module.n != n || b->file.n != n || b->line.n != n || b->space.n != n ||
-	    b->flags.n != n || b->frame.n != m || b->self.n != m || (b->base.n && b->base.n != m)) {
+	    b->flags.n != n || b->callee.n != m || b->self.n != m || (b->base.n && b->base.n != m)) {
 		error_set(err, "'%s': data block damaged: columns differ in length", input_name(&r->in));
+		goto out;
+	}
+	if (n >= UINT32_MAX || m > UINT32_MAX || resolve_callees(b, &bad)) {
+		error_set(err, "'%s': data block damaged: node %zu", input_name(&r->in), bad);
 		goto out;
 	}
 	for (i = 0; i < n; i++) {
 		struct perf_text_frame f;
 
-		if (b->name.v[i] >= b->strings.n || b->module.v[i] >= b->strings.n || b->file.v[i] >= b->strings.n ||
+		/* Each is written less the one before. */
+		name = b->name.v[i] < b->strings.n ? name + b->name.v[i] : UINT64_MAX / 2;
+		if (name >= b->strings.n || b->module.v[i] >= b->strings.n || b->file.v[i] >= b->strings.n ||
 		    b->suffix.v[i] >= b->strings.n || b->space.v[i] >= b->spaces.n || b->line.v[i] > UINT32_MAX) {
 			error_set(err, "'%s': data block damaged: frame %zu", input_name(&r->in), i);
 			goto out;
 		}
 		f = (struct perf_text_frame){
-			.symbol = b->strings.v[b->name.v[i]],
+			.symbol = b->strings.v[name],
 			.module = b->strings.v[b->module.v[i]],
 			.file = b->strings.v[b->file.v[i]],
 			.line = (u32)b->line.v[i],
@@ -450,15 +502,8 @@ static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tr
 	for (i = 1; i < m; i++) {
 		u64 up = b->up.v[i];
 
-		if (up > depth || b->frame.v[i] >= n) {
-			error_set(err, "'%s': data block damaged: node %zu", input_name(&r->in), i);
-			goto out;
-		}
+		/* Checked above. */
 		depth = depth + 1 - up;
-		if (!depth || depth > UINT32_MAX) {
-			error_set(err, "'%s': data block damaged: node %zu", input_name(&r->in), i);
-			goto out;
-		}
 		vec_push(&tree->nodes, ((struct svg_node){ (u32)depth, ids.v[b->frame.v[i]], b->self.v[i],
 							    b->base.n ? b->base.v[i] : 0 }));
 	}
@@ -509,6 +554,8 @@ out:
 	vec_release(&b.space);
 	vec_release(&b.flags);
 	vec_release(&b.up);
+	vec_release(&b.callee);
+	vec_release(&b.fresh);
 	vec_release(&b.frame);
 	vec_release(&b.self);
 	vec_release(&b.base);

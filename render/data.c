@@ -13,7 +13,7 @@
  *   spaces      names of spaces; frames.space are indices in it
  *   strings     strings[0] is ""; the columns of frames hold indices in it
  *   frames      columns with one item a frame, sorted by function, space, module:
- *                 name           each less the one before (the first less 0), since most are one more
+ *                 name           each less the one before (the first less 0): 1, or 0 for the same name again
  *                 suffix         title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12" …)
  *                 module, file   0: not known
  *                 line           0: not known
@@ -227,9 +227,8 @@ static void put_frame_column(struct buf *b, const char *name, struct used *u, co
 		if (i)
 			buf_putc(b, ',');
 		if (col == COL_NAME) {
-			if (v < before)
-				buf_putc(b, '-');
-			buf_u64(b, v < before ? before - v : v - before);
+			/* Frames are sorted by name and this is the first column: numbers never fall. */
+			buf_u64(b, v - before);
 			before = v;
 		} else {
 			buf_u64(b, v);

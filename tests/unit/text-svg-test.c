@@ -126,9 +126,9 @@ static void test_data(void)
 		"\"spaces\":[\"user\",\"kernel\",\"hypervisor\",\"none\"],\n"
 		"\"strings\":[\"\",\"busy\",\"f\\u003cint\\u003e\",\"_[h]\",\"xen-syms\",\"\\ud83d\\ude00\",\"a.c\",\"_[k]\"],\n"
 		"\"extra\":[{\"x\":[1,2,\"]\"]},null,true,-1.5e3],\n"
-		"\"frames\":{\"name\":[1,2,5],\"suffix\":[0,3,7],\"module\":[0,4,0],\"file\":[0,6,0],\"line\":[0,12,0],"
+		"\"frames\":{\"name\":[1,1,3],\"suffix\":[0,3,7],\"module\":[0,4,0],\"file\":[0,6,0],\"line\":[0,12,0],"
 		"\"space\":[3,2,1],\"flags\":[32,1,2],\"color\":[0,0,0]},\n"
-		"\"nodes\":{\"up\":[0,0,0,1,2],\"frame\":[0,0,1,2,0],\"self\":[0,1,2,\"18446744073709551610\",4]}}\n"
+		"\"nodes\":{\"up\":[0,0,0,1,2],\"callee\":[0,0,0,0,1],\"fresh\":[0,1,2],\"self\":[0,1,2,\"18446744073709551610\",4]}}\n"
 		"</script></svg>\n";
 	const char *got;
 
@@ -145,8 +145,16 @@ static void test_data(void)
 		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{}}</script></svg>", 0);
 	OK(strstr(got, "damaged: frame 0") != NULL);
 	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{\"name\":[0],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{\"up\":[0,5],\"frame\":[0,0],\"self\":[0,1]}}"
+		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{\"up\":[0,5],\"callee\":[0,0],\"fresh\":[0],\"self\":[0,1]}}"
 		       "</script></svg>", 0);
+	OK(strstr(got, "damaged: node 1") != NULL);
+	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{\"name\":[0],\"suffix\":[0],"
+		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{\"up\":[0,0,0],\"callee\":[0,0,1],"
+		       "\"fresh\":[0],\"self\":[0,1,1]}}</script></svg>", 0);
+	OK(strstr(got, "damaged: node 2") != NULL);
+	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{\"name\":[0],\"suffix\":[0],"
+		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{\"up\":[0,0],\"callee\":[0,0],"
+		       "\"fresh\":[1],\"self\":[0,1]}}</script></svg>", 0);
 	OK(strstr(got, "damaged: node 1") != NULL);
 	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"</script></svg>", 0);
 	OK(strstr(got, "data block damaged at its offset") != NULL);
