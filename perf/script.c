@@ -39,13 +39,15 @@ struct entry {
  */
 #define KEY_START	9
 #define KEY_END		17
-#define CACHE_BITS	16
+#define CACHE_BITS_MIN	8
+#define CACHE_BITS_MAX	16
 
 struct script_worker {
 	VEC(struct entry *) entries;
 	struct index index;	/* by all bytes */
 	struct entry *leaf;	/* entry that was first in the last stack */
-	struct entry *cache[1 << CACHE_BITS];
+	struct entry **cache;	/* grows with the entries */
+	unsigned cache_bits;
 };
 
 struct script {
@@ -286,7 +288,7 @@ static inline bool entry_is(const struct entry *e, const char *p, const char *en
 
 static inline struct entry **cache_slot(struct script_worker *sw, u64 key)
 {
-	return &sw->cache[(key * 0x9e3779b97f4a7c15ULL) >> (64 - CACHE_BITS)];
+	return &sw->cache[(key * 0x9e3779b97f4a7c15ULL) >> (64 - sw->cache_bits)];
 }
 
 /* A second line that belongs to the frame before it: two blanks and a source line. */
@@ -336,6 +338,11 @@ static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, 
 	vec_push(&sw->entries, e);
 	vec_push(&piece->defs, d);
 	index_add(&sw->index, hash, e->id);
+	if (sw->entries.n > (size_t)1 << sw->cache_bits && sw->cache_bits < CACHE_BITS_MAX) {
+		free(sw->cache);
+		sw->cache_bits += 2;
+		sw->cache = xcalloc((size_t)1 << sw->cache_bits, sizeof(*sw->cache));
+	}
 	return e;
 }
 
@@ -1075,6 +1082,8 @@ static void worker_init(struct text_worker *w)
 {
 	struct script_worker *sw = xcalloc(1, sizeof(*sw));
 
+	sw->cache_bits = CACHE_BITS_MIN;
+	sw->cache = xcalloc((size_t)1 << sw->cache_bits, sizeof(*sw->cache));
 	index_init(&sw->index);
 	w->priv = sw;
 }
@@ -1085,6 +1094,7 @@ static void worker_release(struct text_worker *w)
 
 	index_release(&sw->index);
 	vec_release(&sw->entries);
+	free(sw->cache);
 	free(sw);
 }
 
