@@ -9,11 +9,17 @@ enum {
 };
 
 static const struct option_def own_options[] = {
-	{ "normalize", OPT_NORMALIZE, ARG_YES, "total|time|none", "compare shares of the whole (default), weight a second, or\nweights as they are", "Comparison" },
+	{ "normalize", OPT_NORMALIZE, ARG_YES, "total|time|none",
+	  "compare shares of the whole (default), weight a second, or\nweights as they are", "Comparison" },
 	{ "confidence", OPT_CONFIDENCE, ARG_YES, "PERCENT", "of the intervals; 99 unless given", NULL },
 	{ "slices", OPT_SLICES, ARG_YES, "N", "slices of time that show the noise; 20 unless given", NULL },
-	{ "fail-if", OPT_FAIL_IF, ARG_YES, "CONDITION", "exit 1 when it holds: FRAME>+2% (percent of the whole more than\nbefore), FRAME>5% (share after), FRAME>x1.5 (times before), or with\n'<'; self:FRAME for its own weight; FRAME '*' is any (may repeat)", NULL },
-	{ "fail-if-regressed", OPT_FAIL_IF_REGRESSED, ARG_NO, NULL, "exit 1 when the own weight of a function has grown beyond noise,\nby 0.1% of the whole or more", NULL },
+	{ "fail-if", OPT_FAIL_IF, ARG_YES, "CONDITION",
+	  "exit 1 when it holds: FRAME>+2% (percent of the whole more than\n"
+	  "before), FRAME>5% (share after), FRAME>x1.5 (times before), or with\n"
+	  "'<'; self:FRAME for its own weight; FRAME '*' is any (may repeat)", NULL },
+	{ "fail-if-regressed", OPT_FAIL_IF_REGRESSED, ARG_NO, NULL,
+	  "exit 1 when the own weight of a function has grown beyond noise,\n"
+	  "by 0.1% of the whole or more", NULL },
 	{ "help", 'h', ARG_NO, NULL, "this text", "Other" },
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };

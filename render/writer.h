@@ -8,6 +8,7 @@
 
 #include "render/render.h"
 
+extern const struct render_writer writer_callgrind;
 extern const struct render_writer writer_d3;
 extern const struct render_writer writer_folded;
 extern const struct render_writer writer_html;
