@@ -51,7 +51,7 @@ enum {
 };
 
 enum pd_type {
-	REC_MMAP = 1, REC_LOST = 2, REC_COMM = 3, REC_EXIT = 4, REC_FORK = 7, REC_SAMPLE = 9, REC_MMAP2 = 10,
+	REC_MMAP = 1, REC_LOST = 2, REC_COMM = 3, REC_EXIT = 4, REC_THROTTLE = 5, REC_FORK = 7, REC_SAMPLE = 9, REC_MMAP2 = 10,
 	REC_LOST_SAMPLES = 13, REC_KSYMBOL = 17, REC_CALLCHAIN_DEFERRED = 22, REC_KERNEL_LAST = 22,
 	REC_USER_FIRST = 64, REC_HEADER_ATTR = 64, REC_TRACING_DATA = 66, REC_BUILD_ID = 67, REC_FINISHED_ROUND = 68,
 	REC_ID_INDEX = 69, REC_AUXTRACE = 71, REC_EVENT_UPDATE = 78, REC_HEADER_FEATURE = 80, REC_COMPRESSED = 81,
@@ -230,7 +230,7 @@ struct pd {
 
 	/* what is told once at the end */
 	char *first_bad;
-	u64 bad, unknown_ids, out_of_order;
+	u64 bad, unknown_ids, out_of_order, throttled, traces;
 	VEC(struct { u32 type; u64 n; }) unknown;
 	bool told, finished;
 };

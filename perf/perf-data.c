@@ -67,6 +67,12 @@ static void tell(struct pd *pd)
 		diag_add(d, DIAG_UNKNOWN_ID, pd->unknown_ids, NULL);
 	if (pd->out_of_order)
 		diag_add(d, DIAG_OUT_OF_ORDER, pd->out_of_order, NULL);
+	if (pd->throttled)
+		diag_addf(d, DIAG_NOTE, 1, "the kernel throttled sampling %" PRIu64 " times: samples are missing there; record with a lower frequency (-F)",
+			  pd->throttled);
+	if (pd->traces)
+		diag_addf(d, DIAG_NOTE, 1, "%" PRIu64 " pieces of processor trace (AUX) left out: only samples are drawn",
+			  pd->traces);
 	if (pd->r->meta.lost)
 		diag_add(d, DIAG_LOST, pd->r->meta.lost, NULL);
 }
@@ -239,6 +245,9 @@ static void user_record(struct pd *pd, const struct pd_file *f, const struct pd_
 		if (rec->size >= 16)
 			pd_feature(pd, ld64(rec->p + 8, pd->swap), rec->p + 16, rec->size - 16);
 		break;
+	case REC_AUXTRACE:
+		pd->traces++;
+		break;
 	default:
 		if (rec->type > REC_USER_LAST)
 			unknown_type(pd, rec->type);
@@ -278,6 +287,9 @@ static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct p
 			pd->r->meta.lost += ld64(rec->p + 8, pd->swap);
 		else
 			pd_bad(pd, f, rec->p, rec->block, "too short for what it should hold");
+		return false;
+	case REC_THROTTLE:
+		pd->throttled++;
 		return false;
 	case REC_MMAP:
 	case REC_MMAP2:

@@ -806,6 +806,11 @@ static void test_skipping(void)
 		rec_end(&b);
 		buf_puts(&b.data, "\xff\xff\xff\xff\xff\xff\xff\xff" "0123456789abcdef");
 		rec_sample(&b, 0, 2, 1, 1, 1, 20, 0, 1, chain, 2);
+		rec_begin(&b, 5, 0);		/* THROTTLE */
+		b64(&b, 20);
+		b64(&b, 1);
+		b64(&b, 1);
+		rec_tail(&b, 0, 1, 1, 20, 0);
 		buf_puts(&b.feat[40], "future!!");
 		build_file(&b, &o);
 		result_read(&res, &o, pipe);
@@ -814,6 +819,7 @@ static void test_skipping(void)
 		EQ(diag_count(&res.diag, DIAG_UNKNOWN_RECORD), 4);
 		EQ(diag_count(&res.diag, DIAG_UNKNOWN_FEATURE), 1);
 		EQ(diag_count(&res.diag, DIAG_TRUNCATED), 0);
+		EQ(diag_count(&res.diag, DIAG_NOTE), 2);	/* throttled, and the trace left out */
 		result_release(&res);
 		build_release(&b);
 	}
