@@ -440,6 +440,8 @@ static int attr_id(u16 name)
 	case DW_AT_dwo_name:
 	case DW_AT_GNU_dwo_name:
 		return DIE_DWO_NAME;
+	case DW_AT_language:
+		return DIE_LANGUAGE;
 	default:
 		return -1;
 	}

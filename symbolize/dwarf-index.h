@@ -22,7 +22,8 @@ struct dwarf_hit {
 	bool function;		/* a function covers it: frames were appended, the outermost one last */
 	str_id file;		/* source file and line of the address itself */
 	u32 line;
-	str_id name;		/* name of the outermost function as the linker knows it (mangled), or 0 */
+	str_id name;		/* name of the outermost function, mangled when DWARF has that, or 0 */
+	bool short_name;	/* DWARF has only its bare name, of a language where that is not all (GCC: static functions) */
 	u64 function_lo;	/* where the piece of code that holds the address begins */
 };
 

@@ -41,6 +41,7 @@ struct unit {
 	Dwarf *dw;			/* of the body */
 	u64 stmt_list;			/* UINT64_MAX: none */
 	bool skeleton, indexed, has_lines, deep;
+	bool mangles;			/* its language has names that only the linker's form tells apart */
 	VEC(struct function) functions;
 	struct ranges ranges;		/* id: index in functions */
 	VEC(struct scope) scopes;
@@ -58,6 +59,7 @@ struct name {
 	const Dwarf *dw;
 	u64 die;
 	str_id raw, shown;
+	bool linkage;			/* raw is the linker's */
 };
 
 struct dwarf_index {
@@ -175,7 +177,7 @@ static u32 name_of(struct dwarf_index *ix, Dwarf *dw, u64 offset)
 {
 	struct name_key key = { dw, offset };
 	u64 hash = hash_u64(offset ^ (u64)(uintptr_t)dw);
-	struct name found = { dw, offset, 0, 0 };
+	struct name found = { dw, offset, 0, 0, false };
 	const char *name = NULL, *linkage = NULL, *s;
 	Dwarf_Die die;
 	u32 id = index_find(&ix->name_index, hash, name_eq, ix, &key);
@@ -202,6 +204,7 @@ static u32 name_of(struct dwarf_index *ix, Dwarf *dw, u64 offset)
 				break;
 		}
 	}
+	found.linkage = linkage != NULL;
 	if (linkage || name) {
 		found.raw = strtab_adds(ix->opts.strings, linkage ? linkage : name);
 		found.shown = linkage ? demangle(ix->opts.strings, found.raw, ix->opts.raw_names) : found.raw;
@@ -474,6 +477,23 @@ static int span_cmp(const void *pa, const void *pb)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
+static bool mangles(u64 language)
+{
+	switch (language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case 0x2b:	/* C++ 17 and 20 have no name in DWARF 5's first edition */
+	case 0x2c:
+	case DW_LANG_D:
+	case DW_LANG_Rust:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void index_units(struct dwarf_index *ix)
 {
 	struct ranges spans = { { NULL, 0, 0 } };
@@ -507,6 +527,7 @@ static void index_units(struct dwarf_index *ix)
 		u.skeleton = head.type == DW_UT_skeleton || die_has(&d, DIE_DWO_NAME);
 		if (die_has(&d, DIE_STMT_LIST))
 			u.stmt_list = die_number(&head, &d, DIE_STMT_LIST);
+		u.mangles = mangles(die_number(&head, &d, DIE_LANGUAGE));
 		add_ranges(ix, &head, &d, id, &spans);
 		u.head.ranges_base = die_number(&head, &d, DIE_GNU_RANGES_BASE);	/* for the split unit alone */
 		u.head.abbrevs = NULL;
@@ -636,6 +657,7 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 		}
 		if (last) {
 			hit->name = name->raw;
+			hit->short_name = u->mangles && !name->linkage;
 			break;
 		}
 		file = u->lines ? line_table_file(u->lines, s->call_file, ix->opts.strings) : 0;

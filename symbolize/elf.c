@@ -808,22 +808,23 @@ static struct dwarf_index *dwarf_of(struct elf_file *e, u64 *bias)
 	return d->dwarf;
 }
 
-/* With raw names the outermost frame has the name of the linker, clone suffix and all. */
-static void keep_raw_name(struct elf_file *e, u64 addr, const struct dwarf_hit *hit, struct frame *outer)
+/*
+ * The symbol says more than DWARF does about the outermost function: with raw names the clone suffix, in C++ the
+ * namespace and the types.
+ */
+static void prefer_symbol(struct elf_file *e, u64 addr, const struct dwarf_hit *hit, struct frame *outer)
 {
 	struct elf_symbol *s = find_symbol(e, addr);
-	str_id raw;
-	const char *a, *b;
+	const char *sym, *name;
 	size_t n;
 
 	if (!s || !s->size || !hit->name)
 		return;
-	raw = symbol_raw(e, s);
-	a = strtab_get(e->f.opts.strings, raw);
-	b = strtab_get(e->f.opts.strings, hit->name);
+	sym = hit->short_name ? strtab_get(e->f.opts.strings, demangle(e->f.opts.strings, symbol_raw(e, s), false)) : s->name;
+	name = strtab_get(e->f.opts.strings, hit->name);
 	n = strtab_len(e->f.opts.strings, hit->name);
-	if (!strncmp(a, b, n) && a[n] == '.')
-		outer->function = raw;
+	if (hit->short_name ? strstr(sym, name) != NULL : !strncmp(sym, name, n) && sym[n] == '.')
+		outer->function = symbol_shown(e, s);
 }
 
 static bool elf_lookup(struct symfile *f, u64 addr, struct symframes *out)
@@ -854,8 +855,8 @@ static bool elf_lookup(struct symfile *f, u64 addr, struct symframes *out)
 				return false;
 			}
 			outer->function = symbol_shown(e, s);
-		} else if (f->opts.raw_names) {
-			keep_raw_name(e, addr, &hit, outer);
+		} else if (f->opts.raw_names || hit.short_name) {
+			prefer_symbol(e, addr, &hit, outer);
 		}
 		return true;
 	}

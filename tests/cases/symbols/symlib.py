@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the tests of symbol files share: TAP, the tool under test, and the tools it is held against."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
+BUILD = os.environ.get('abs_top_builddir') or os.path.join(TOP, 'build')
+LOOKUP = os.path.join(BUILD, 'tests', 'tools', 'symfile-lookup')
+HERE = os.path.dirname(os.path.abspath(__file__))
+XEN = os.path.join(TOP, 'tests', 'data', 'corpus', 'xen-hv')
+
+_nr = _failed = 0
+
+
+def ok(good, what, *notes):
+    global _nr, _failed
+    _nr += 1
+    print(f"{'' if good else 'not '}ok {_nr} - {what}")
+    if not good:
+        _failed += 1
+        for n in notes[:12]:
+            print('# ' + str(n).replace('\n', '\n# '))
+    return good
+
+
+def skip(what, why):
+    global _nr
+    _nr += 1
+    print(f'ok {_nr} - {what} # SKIP {why}')
+
+
+def done():
+    print(f'1..{_nr}')
+    sys.exit(1 if _failed else 0)
+
+
+def have(program):
+    return shutil.which(program) is not None
+
+
+def run(cmd, text=None, **kw):
+    return subprocess.run(cmd, input=text, capture_output=True, encoding='utf-8', errors='replace', check=False, **kw)
+
+
+def normal(place):
+    """file:line with the path normalised; '?' for what is not known."""
+    file, _, line = place.rpartition(':')
+    file = '?' if file in ('??', '?', '') else os.path.normpath(file)
+    return file + ':' + ('?' if line in ('0', '?', '') else line)
+
+
+def ours(path, addrs, *options):
+    """Frames of each address: [(function, file:line)], innermost first."""
+    r = run([LOOKUP, *options, path], ''.join(f'{a:#x}\n' for a in addrs))
+    if r.returncode:
+        return [[('failed: ' + r.stderr.strip(), '?:?')] for _ in addrs]
+    out = []
+    for block in r.stdout.rstrip('\n').split('\n\n'):
+        out.append([(f, normal(p)) for f, p in (line.split('\t') for line in block.split('\n')[1:])])
+    return out
+
+
+def about(path, *options):
+    """(source, build id, first and last text address)."""
+    w = run([LOOKUP, '-b', *options, path], '').stdout.split()
+    return (w[0], w[1], int(w[2], 16), int(w[3], 16)) if len(w) == 4 else None
+
+
+def llvm(path, addrs):
+    r = run(['llvm-symbolizer', '--obj=' + path, '--output-style=LLVM', '--inlines'], ''.join(f'{a:#x}\n' for a in addrs))
+    out = []
+    for block in r.stdout.rstrip('\n').split('\n\n'):
+        lines = block.split('\n')
+        frames = []
+        for name, place in zip(lines[0::2], lines[1::2]):
+            frames.append(('?' if name == '??' else name, normal(place.rsplit(':', 1)[0])))
+        out.append(frames)
+    return out
+
+
+def binutils(path, addrs):
+    r = run(['addr2line', '-aifCe', path], ''.join(f'{a:#x}\n' for a in addrs))
+    out = []
+    lines = iter(r.stdout.split('\n'))
+    for line in lines:
+        if re.fullmatch(r'0x[0-9a-f]{16}', line):
+            out.append([])
+        elif line:
+            place = re.sub(r' \(discriminator \d+\)$', '', next(lines, ''))
+            out[-1].append(('?' if line == '??' else line, normal(place)))
+    return out
+
+
+def nm(path, *options):
+    """(address, size, type, name) of the symbols that have an address."""
+    out = []
+    for line in run(['nm', '-S', *options, path]).stdout.split('\n'):
+        m = re.fullmatch(r'([0-9a-f]+)(?: ([0-9a-f]+))? (\S) (.+)', line)
+        if m:
+            out.append((int(m[1], 16), int(m[2] or '0', 16), m[3], m[4]))
+    return out
