@@ -30,6 +30,7 @@ struct elf_symbol {
 	const char *name;		/* borrowed from the file */
 	const char *file;		/* STT_FILE before a local symbol: a hint, or NULL */
 	str_id raw, shown;		/* 0: not made yet */
+	bool data;			/* in a section with code, but no code: where a label before it ends */
 };
 
 struct elf_section {
@@ -484,7 +485,7 @@ static u32 symbol_rank(const GElf_Sym *sym, const char *name)
 
 	while (name[underscores] == '_' && underscores < 15)
 		underscores++;
-	return (u32)(GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) << 16 | (u32)!is_marker(name) << 15 |
+	return (u32)(GELF_ST_TYPE(sym->st_info) != STT_OBJECT) << 17 | (u32)(GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) << 16 | (u32)!is_marker(name) << 15 |
 		(u32)(GELF_ST_BIND(sym->st_info) != STB_WEAK) << 14 | (u32)(GELF_ST_BIND(sym->st_info) != STB_LOCAL) << 13 |
 		(15 - underscores) << 8 | len;
 }
@@ -535,7 +536,7 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 			file = *name ? name : NULL;
 			continue;
 		}
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || sym.st_shndx == SHN_UNDEF ||
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE && type != STT_OBJECT) || sym.st_shndx == SHN_UNDEF ||
 		    sym.st_shndx == SHN_ABS || sym.st_shndx == SHN_COMMON || is_no_name(name))
 			continue;
 		lo = sym.st_value;
@@ -547,7 +548,7 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 		if (from->code.r.n && !ranges_find(from->code.r.v, from->code.r.n, lo))
 			continue;
 		vec_push(&e->syms, ((struct elf_symbol){ .lo = lo + bias, .size = (u32)MIN(sym.st_size, UINT32_MAX),
-			.rank = symbol_rank(&sym, name), .name = name,
+			.rank = symbol_rank(&sym, name), .name = name, .data = type == STT_OBJECT,
 			.file = GELF_ST_BIND(sym.st_info) == STB_LOCAL ? file : NULL }));
 	}
 }
@@ -635,7 +636,7 @@ static struct elf_symbol *find_symbol(struct elf_file *e, u64 addr)
 	index_symbols(e);
 	r = ranges_find(e->sized.r.v, e->sized.r.n, addr);
 	if (r)
-		return &e->syms.v[r->id];
+		return e->syms.v[r->id].data ? NULL : &e->syms.v[r->id];
 	hi = e->syms.n;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -648,7 +649,7 @@ static struct elf_symbol *find_symbol(struct elf_file *e, u64 addr)
 	if (!lo)
 		return NULL;
 	s = &e->syms.v[lo - 1];
-	if (s->size || ranges_find(e->sized.r.v, e->sized.r.n, s->lo))
+	if (s->size || s->data || ranges_find(e->sized.r.v, e->sized.r.n, s->lo))
 		return NULL;
 	code = ranges_find(e->code.r.v, e->code.r.n, s->lo);
 	return code && addr < code->hi ? s : NULL;
@@ -1076,7 +1077,7 @@ double symfile_elf_frame_pointer_share(struct symfile *f)
 		size_t n = MIN(s->size, 64u);
 		const u8 *p;
 
-		if (s->size < 16 || (i && e->syms.v[i - 1].lo == s->lo && e->syms.v[i - 1].size))
+		if (s->size < 16 || s->data || (i && e->syms.v[i - 1].lo == s->lo && e->syms.v[i - 1].size))
 			continue;
 		p = symfile_elf_bytes(f, s->lo, n);
 		if (!p)
