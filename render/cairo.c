@@ -11,6 +11,18 @@
 #define MAX_SIDE	32767		/* px: what cairo's images can hold */
 #define MAX_PIXELS	(256u << 20)	/* 1 GiB of memory */
 
+#ifndef __has_feature
+#define __has_feature(x)	0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+/* fontconfig keeps a few patterns to the end of the program, out of sight of the leak checker. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libfontconfig\n";
+}
+#endif
+
 struct canvas {
 	cairo_t *cr;
 	struct rgb paper[2], ink, soft, label;

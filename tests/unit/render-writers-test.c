@@ -95,7 +95,7 @@ static void test_names(void)
 		.title = evil, .subtitle = evil, .notes = evil, .font = evil, .count_name = evil, .name_type = evil, .min_width = -1
 	};
 	struct buf b = BUF_INIT, c = BUF_INIT;
-	char all[260] = "G comm|U ";
+	char all[300] = "G comm|U ";
 	const char *formats[] = { "svg", "html", "text", "png", "pdf" };
 	size_t i, n = 9;
 
