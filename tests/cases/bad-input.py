@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Bad input to the program: one line that names the file, or a graph of what was readable and the count of what was not.
+
+Never a crash, a hang (over 20 s), more than 1 GiB of address space for small files, or a file left half written.
+"""
+import os
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+
+top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+corpus = os.path.join(top, 'tests', 'data', 'corpus')
+xenflame = os.environ.get('XENFLAME', 'xenflame')
+LIMIT = 1 << 30
+
+sanitized = b'__asan_init' in open(xenflame, 'rb').read() if os.path.exists(xenflame) else False
+tmp = tempfile.mkdtemp(prefix='xenflame-bad-')
+nr = failed = 0
+
+
+def limits():
+    if not sanitized:
+        resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+
+
+def run(*args, stdin=None):
+    try:
+        return subprocess.run([xenflame, '--offline', *args], input=stdin, capture_output=True, timeout=20, preexec_fn=limits)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def check(what, problem):
+    global nr, failed
+    nr += 1
+    print(f"{'not ' if problem else ''}ok {nr} - {what}")
+    if problem:
+        print(f'# {problem}')
+        failed += 1
+
+
+def told(p):
+    """Every line on standard error is ours, and one line."""
+    for line in p.stderr.decode('utf-8', 'replace').splitlines():
+        if not line.startswith('xenflame: ') or re.search(r'[\x00-\x08\x0b-\x1f\x7f]', line):
+            return f'a line that is not ours: {line[:200]!r}'
+    return None
+
+
+def expect_error(what, args, words, status=1, stdin=None):
+    out = os.path.join(tmp, 'out.svg')
+    p = run(*args, '-o', out, stdin=stdin)
+    err = p.stderr.decode('utf-8', 'replace') if p else ''
+    problem = None
+    if not p:
+        problem = 'took over 20 s'
+    elif p.returncode != status:
+        problem = f'exit status {p.returncode}, expected {status}: {err[:300]}'
+    elif not all(re.search(w, err) for w in words):
+        problem = f'expected {words} in: {err[:300]}'
+    elif os.path.exists(out) or [f for f in os.listdir(tmp) if f.startswith('out.svg.')]:
+        problem = 'a file was left'
+    check(what, problem or told(p))
+
+
+def path(name, data):
+    p = os.path.join(tmp, name)
+    with open(p, 'wb') as f:
+        f.write(data)
+    return p
+
+
+def sane(p):
+    """Exit status 0 or 1, our messages alone."""
+    if not p:
+        return 'took over 20 s'
+    if p.returncode not in (0, 1):
+        return f'exit status {p.returncode}: {p.stderr.decode("utf-8", "replace")[-300:]}'
+    if p.returncode == 1 and not p.stderr:
+        return 'failed without a message'
+    return told(p)
+
+
+def main():
+    small = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.data'), 'rb').read()
+    pipe = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.compressed.pipe.data'), 'rb').read()
+
+    expect_error('no such file', [os.path.join(tmp, 'absent')], ['absent', 'No such file'])
+    expect_error('empty file', [path('empty', b'')], ['empty'])
+    expect_error('directory', [tmp], [re.escape(tmp)])
+    expect_error('text that is no perf script', [path('prose', b'Dear all,\n\nplease find attached\n' * 20)], ['prose'])
+    expect_error('zeros', [path('zeros', bytes(100000))], ['zeros'])
+    expect_error('noise', [path('noise', random.Random(1).randbytes(100000))], ['noise'])
+    expect_error('magic alone', [path('magic', b'PERFILE2')], ['magic'])
+    expect_error('an ELF file', [os.path.join(top, 'examples', 'xen-host', 'hcload')], ['hcload'])
+    expect_error('damaged gzip', [path('bad.gz', b'\x1f\x8b\x08\x00' + bytes(50))], ['bad.gz'])
+    expect_error('damaged zstd', [path('bad.zst', b'\x28\xb5\x2f\xfd' + bytes(50))], ['bad.zst'])
+    expect_error('damaged xz', [path('bad.xz', b'\xfd7zXZ\x00' + bytes(50))], ['bad.xz'])
+    expect_error('empty standard input', ['-'], ['standard input'], stdin=b'')
+    expect_error('name with control characters', [path('a\x1b[31mb\n', b'')], ['a'])
+    expect_error('all samples unusable', [os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data')],
+                 ['all 2316 samples are unusable', 'vpmu=off'])
+    expect_error('an event that is not there', [path('sleep.data', small), '--event=nonsense'], ['--event=nonsense', 'cycles'])
+    expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['filter'])
+    expect_error('a regular expression that is none', [path('sleep.data', small), '--only=('], ['--only'])
+    expect_error('a wrong list', [path('sleep.data', small), '--pid=1-'], ['--pid=1-'])
+    expect_error('a wrong time', [path('sleep.data', small), '--time=x'], ['--time=x'])
+    expect_error('a wrong number', [path('sleep.data', small), '--width=wide'], ['--width=wide'], status=2)
+    expect_error('a wrong palette', [path('sleep.data', small), '--colors=mud'], ['--colors=mud'], status=2)
+    expect_error('a wrong group', [path('sleep.data', small), '--group=cpu,nonsense'], ['nonsense'], status=2)
+    if os.getuid():
+        p = path('secret', small)
+        os.chmod(p, 0)
+        expect_error('unreadable file', [p], ['secret', 'Permission denied'])
+
+    out = os.path.join(tmp, 'kept.folded')
+    with open(out, 'w', encoding='ascii') as f:
+        f.write('old\n')
+    run(path('empty', b''), '-o', out)
+    check('a failed run keeps the old output', None if open(out, encoding='ascii').read() == 'old\n' else 'it is gone')
+    p = run(path('sleep.data', small), '-o', os.path.join(tmp, 'no', 'such', 'dir.svg'))
+    check('an output that cannot be written', None if p.returncode == 1 and b'dir.svg' in p.stderr else p.stderr[:200])
+    if os.path.exists('/dev/full'):
+        p = run(path('sleep.data', small), '-o', '/dev/full', '--format=folded')
+        check('a full disk', None if p.returncode == 1 and b'/dev/full' in p.stderr else f'{p.returncode} {p.stderr[:200]}')
+
+    # Cut at every offset of the header and the first records, then at steps.
+    bad = None
+    offsets = sorted(set(range(0, 400)) | set(range(400, len(small), 61)))
+    for i in offsets:
+        p = sane(run(path('cut', small[:i]), '-o', '-', '--format=folded'))
+        bad = bad or (p and f'at {i}: {p}')
+    check(f'perf.data cut at {len(offsets)} offsets', bad)
+    bad = None
+    for i in range(0, len(pipe), 41):
+        bad = bad or sane(run('-', '-o', '-', '--format=folded', stdin=pipe[:i]))
+    check('a pipe that ends early', bad)
+    rng = random.Random(7)
+    bad = None
+    for i in range(300):
+        data = bytearray(small if i % 2 else pipe)
+        for _ in range(rng.choice((1, 1, 3, 20))):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        p = sane(run(path('flip', bytes(data)), '-o', '-', '--format=folded'))
+        bad = bad or (p and f'flip {i}: {p}')
+    check('flipped bits', bad)
+    shutil.rmtree(tmp)
+    print(f'1..{nr}')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
