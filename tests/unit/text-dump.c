@@ -2,11 +2,12 @@
 /*
  * Prints what the readers of perf/ make of a text, without any other stage:
  *
- *	text-dump [-j THREADS] [-f FORMAT] [-aepst] FILE
+ *	text-dump [-j THREADS] [-f FORMAT] [-aepstx] FILE
  *
  * One line a sample in the order of the input, root first: "comm;frame;… weight".
  * -a: address, module, space and flags with each frame; -p: the period is the
  * weight; -e: event first; -t: pid/tid, cpu and time first; -s: one line with sums instead.
+ * -x: fields for programs (dump_fields()).
  * Diagnostics go to standard error.
  */
 #include "text-dump.h"
@@ -35,10 +36,10 @@ int main(int argc, char **argv)
 	struct strtab st;
 	struct diag diag;
 	int opt, ret, what = 0;
-	bool sums = false;
+	bool sums = false, fields = false;
 	size_t i;
 
-	while ((opt = getopt(argc, argv, "j:apestf:")) != -1) {
+	while ((opt = getopt(argc, argv, "j:apestxf:")) != -1) {
 		if (opt == 'j')
 			opts.threads = (u32)strtoul(optarg, NULL, 10);
 		else if (opt == 'f')
@@ -53,6 +54,8 @@ int main(int argc, char **argv)
 			what |= DUMP_TASK;
 		else if (opt == 's')
 			sums = true;
+		else if (opt == 'x')
+			fields = true;
 		else
 			return 2;
 	}
@@ -70,7 +73,10 @@ int main(int argc, char **argv)
 			continue;
 		}
 		buf_clear(&b);
-		dump_sample(&b, r, &st, &it.sample, what);
+		if (fields)
+			dump_fields(&b, r, &st, &it.sample);
+		else
+			dump_sample(&b, r, &st, &it.sample, what);
 		fwrite(b.p, 1, b.n, stdout);
 	}
 	if (sums && r)

@@ -59,6 +59,26 @@ static inline void dump_sample(struct buf *b, const struct perf_reader *r, const
 	buf_printf(b, " %" PRIu64 "\n", what & DUMP_PERIOD ? s->period * s->count : s->count);
 }
 
+/*
+ * For programs: fields with 0x1f between them (event, pid, tid, comm, period * count, then frames, root first), and within
+ * a frame with 0x1e (symbol, address, module, space, flags).
+ */
+static inline void dump_fields(struct buf *b, const struct perf_reader *r, const struct strtab *st,
+			       const struct perf_sample *s)
+{
+	u32 i;
+
+	buf_printf(b, "%s\x1f%d\x1f%d\x1f%s\x1f%" PRIu64, perf_meta(r)->events.v[s->event].name, (int)s->pid, (int)s->tid,
+		   strtab_get(st, s->comm), s->period * s->count);
+	for (i = s->chain_nr; i-- > 0;) {
+		const struct perf_text_frame *f = perf_text_frame(r, (u32)s->chain[i]);
+
+		buf_printf(b, "\x1f%s\x1e%" PRIx64 "\x1e%s\x1e%s\x1e%d", strtab_get(st, f->symbol), f->addr,
+			   strtab_get(st, f->module), space_name(f->space), f->flags);
+	}
+	buf_putc(b, '\n');
+}
+
 /* Sums over a whole input. */
 struct dump_sums {
 	u64 samples, frames, periods, hv, kernel, exact, inlined, unknown, empty, bad, lost;
