@@ -290,18 +290,24 @@ static bool take_ko(struct symbolizer *s, struct module *m, const char *path, bo
 	if (!file_exists(path))
 		return false;
 	n = elf_read_build_id(path, id);
-	/* Compressed ones cannot be asked before they are opened. */
-	f = n < 0 || (n > 0 && build_ids_equal(id, (size_t)n, m->build_id, m->build_id_len)) ||
-	    (given && !m->build_id_len) || s->opts.force ? find_open_elf(s, path, given) : NULL;
-	if (!f)
+	/* Compressed ones cannot be asked before they are opened; the others are not opened in vain. */
+	f = n < 0 ? find_open_elf(s, path, given) : NULL;
+	if (f) {
+		n = f->build_id_len;
+		memcpy(id, f->build_id, sizeof(id));
+	}
+	if (n < 0)
 		return false;
-	if (m->build_id_len && !s->opts.force &&
-	    !(f->build_id_len && build_ids_equal(f->build_id, f->build_id_len, m->build_id, m->build_id_len))) {
-		if (given)
-			find_tell_mismatch(s, path, f->build_id, f->build_id_len, m->build_id, m->build_id_len);
+	if (m->build_id_len && !s->opts.force && !(n && build_ids_equal(id, (size_t)n, m->build_id, m->build_id_len))) {
+		if (given || find_host(s)->same_kernel)
+			find_tell_mismatch(s, path, id, n, m->build_id, m->build_id_len);
 		return false;
 	}
 	if (!m->build_id_len && !given && !find_host(s)->same_kernel)
+		return false;
+	if (!f)
+		f = find_open_elf(s, path, given);
+	if (!f)
 		return false;
 	find_add_debug(s, m, f, path);
 	find_add_source(m, f, (s64)(m->start - f->text_start), true);

@@ -396,6 +396,42 @@ static void test_kernel(void)
 	end();
 }
 
+/* A module's .ko: its code begins where its mapping begins. */
+static void test_module(void)
+{
+	struct sym_mapping k = {
+		.pid = SYM_KERNEL_PID, .space = SPACE_KERNEL, .addr = 0xffffffffc0100000, .len = 0x1000,
+		.filename = "/lib/modules/6.1.0/kernel/drivers/net/made-up.ko",
+	};
+	struct symbolizer *s;
+	const struct frame *f;
+
+	OK(run("mkdir -p mods/lib/modules/6.1.0/kernel/drivers/net"));
+	OK(run("printf '.section .init.text,\"ax\"\n.globl init_module\n.type init_module,@function\ninit_module: ret\n.size init_module,1\n"
+	       ".text\n.type first,@function\nfirst: nop\n ret\n.size first,2\n.org 0x40\n.globl second\n.type second,@function\n"
+	       "second: nop\n nop\n ret\n.size second,3\n' > m.s && gcc -c m.s -o m.o && "
+	       "ld -r --build-id=" ID_A " m.o -o mods/lib/modules/6.1.0/kernel/drivers/net/made-up.ko"));
+	start();
+	symfs[0] = in_dir("mods");
+	s = sym_new(&opts, &strings, &diag);
+	sym_map(s, &k);
+	sym_build_id(s, k.filename, id_a, 20);
+	EQ(sym_resolve(s, SPACE_KERNEL, 1, k.addr + 0x42, ADDR_EXACT, &f), 1);
+	STR_EQ(strtab_get(&strings, f->function), "second");
+	STR_EQ(strtab_get(&strings, f->module), "[made_up]");
+	STR_EQ(outer(s, SPACE_KERNEL, k.addr, ADDR_EXACT), "first");
+	EQ(diag.entries.n, 0);
+	sym_free(s);
+	/* of another build */
+	s = sym_new(&opts, &strings, &diag);
+	sym_map(s, &k);
+	sym_build_id(s, k.filename, id_b, 20);
+	STR_EQ(outer(s, SPACE_KERNEL, k.addr + 0x42, ADDR_EXACT), "[made_up+0x42]");
+	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
+	sym_free(s);
+	end();
+}
+
 /* ---- the hypervisor ---- */
 
 static const char *xen_name_at(u64 addr, enum addr_kind kind)
@@ -588,16 +624,71 @@ static void test_xen(void)
 	buf_release(&b);
 }
 
+/*
+ * Which addresses can be return addresses: all that objdump shows behind a call, and few others.  The code has calls through
+ * registers and memory in all the forms that a compiler makes of function pointers.
+ */
+static void test_returns(void)
+{
+	u64 addr, other = 0, taken = 0, calls = 0, seen = 0;
+	struct buf b = BUF_INIT;
+	struct symbolizer *s;
+	char line[512];
+	bool after = false;
+	FILE *f;
+	int i;
+
+	buf_puts(&b, "struct o { long pad[40]; int (*f)(int); int (*g[300])(int); };\nextern int (*hook)(int), (*table[64])(int);\n"
+		 "int (*hook)(int), (*table[64])(int);\n__attribute__((noinline)) int leaf(int x) { return x * 3 + 1; }\n");
+	for (i = 0; i < 60; i++)
+		buf_printf(&b, "int fn%d(struct o *o, struct o **v, int i) { int r = leaf(i) + o->f(i + %d) + o->g[%d](r) + v[i]->g[i + 1](r);\n"
+			   "r += hook(r) * table[i](r) + table[%d](r) + leaf(r + %d); return r + v[%d]->f(r) - fn%d(o, v, r); }\n",
+			   i, i * 1000, i * 5, i, i, i, i ? i - 1 : 0);
+	buf_puts(&b, "void _start(void) { fn59(0, 0, 1); }\n");
+	write_file("calls.c", b.p, b.n);
+	buf_release(&b);
+	OK(run("gcc -O2 -fpie -fno-plt -nostdlib -static -w -Wl,-Ttext=0x%llx -Wl,-Tdata=0x%llx -Wl,-Tbss=0x%llx calls.c -o calls && "
+	       "objdump -d --no-show-raw-insn calls > calls.txt", XEN_TEXT, XEN_TEXT + 0x200000, XEN_TEXT + 0x201000));
+	start();
+	opts.xen_syms = in_dir("calls");
+	s = sym_new(&opts, &strings, &diag);
+	f = fopen(in_dir("calls.txt"), "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *p = line + strspn(line, " "), *end = line + strlen(line);
+
+		if (parse_hex(&p, end, &addr) || *p != ':' || p[1] != '\t')
+			continue;
+		if (after) {
+			calls++;
+			seen += sym_hv_is_return(s, addr);
+		} else {
+			other++;
+			taken += sym_hv_is_return(s, addr);
+		}
+		after = !strncmp(p + 2, "call", 4);
+	}
+	if (f)
+		fclose(f);
+	OK(calls > 400);
+	EQ(seen, calls);
+	/* by chance: the tail of an instruction looks like a call */
+	OK(other > 1000 && taken * 50 < other);
+	sym_free(s);
+	end();
+}
+
 int main(void)
 {
-	if (!made_start("gcc objcopy strip sed"))
+	if (!made_start("gcc ld objcopy objdump strip sed"))
 		return 0;
 	test_user();
 	test_this_machine();
 	test_debug_files();
 	test_jit();
 	test_kernel();
+	test_module();
 	test_xen();
+	test_returns();
 	made_end();
 	return tap_done();
 }
