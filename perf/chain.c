@@ -74,7 +74,7 @@ static u8 space_of_marker(u64 entry)
 
 void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s)
 {
-	bool x86 = !s->not_x86, exact = true, marked = false, misplaced = false;
+	bool x86 = !s->not_x86_64, exact = true, marked = false, misplaced = false;
 	bool guest = s->cpumode == CPUMODE_GUEST_KERNEL || s->cpumode == CPUMODE_GUEST_USER;
 	u8 context = SPACE_NONE, before = SPACE_NONE;
 	u32 seen = 0, i;

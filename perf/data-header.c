@@ -138,9 +138,7 @@ void pd_feature(struct pd *pd, u64 id, const u8 *p, size_t n)
 		break;
 	case FEAT_ARCH:
 		set_string(&c, &m->arch);
-		/* x86_64, i386 … i686 */
-		if (m->arch)
-			pd->not_x86 = strcmp(m->arch, "x86_64") && !(m->arch[0] == 'i' && strstr(m->arch, "86"));
+		pd->not_x86_64 = m->arch && *m->arch && strcmp(m->arch, "x86_64");
 		break;
 	case FEAT_NRCPUS:
 		m->nrcpus_avail = cursor_u32(&c);

@@ -149,7 +149,7 @@ static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event, st
 	item->time = PERF_NO_TIME;
 	*s = (struct perf_sample){
 		.time = PERF_NO_TIME, .count = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU,
-		.event = event, .vcpu = PERF_NO_CPU, .cpumode = rec->misc & MISC_CPUMODE, .not_x86 = pd->not_x86,
+		.event = event, .vcpu = PERF_NO_CPU, .cpumode = rec->misc & MISC_CPUMODE, .not_x86_64 = pd->not_x86_64,
 	};
 	pd->group.nr = 0;
 	s->period = m->events.v[event].freq || !m->events.v[event].period ? 1 : m->events.v[event].period;

@@ -181,7 +181,7 @@ struct pd {
 	bool swap;		/* the file is of the other byte order */
 	bool big;		/* the file is big-endian (the attr's flags are a bit-field) */
 	bool pipe;
-	bool not_x86;
+	bool not_x86_64;
 	VEC(struct pd_file *) files;
 	u32 turn;		/* file that is read now */
 	u64 turn_bytes;

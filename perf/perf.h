@@ -61,7 +61,7 @@ struct perf_sample {
 	u32 machine_pid, vcpu;	/* of a guest, from ID_INDEX; 0, PERF_NO_CPU when not known */
 	u8 cpumode;		/* enum perf_cpumode */
 	bool text;
-	bool not_x86;		/* recorded on another architecture: the address rules of DESIGN.md 3.1 do not hold */
+	bool not_x86_64;		/* recorded on another architecture (or 32-bit x86): the rules of DESIGN.md 3.1 do not hold */
 	const u64 *chain;
 	u32 chain_nr;
 

@@ -161,7 +161,7 @@ static void test_other_architectures(void)
 	};
 	struct perf_sample s = {
 		.cpumode = CPUMODE_KERNEL, .ip = 0xffff800010001000ULL, .chain = chain, .chain_nr = ARRAY_SIZE(chain),
-		.not_x86 = true,
+		.not_x86_64 = true,
 	};
 
 	check(__LINE__, &s, want, ARRAY_SIZE(want), ROOT_COMM);

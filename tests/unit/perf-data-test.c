@@ -891,9 +891,32 @@ static void test_features(void)
 	EQ(m->build_ids.v[1].len, 20);
 	EQ(m->build_ids.v[1].id[19], 19);
 	EQ(m->build_ids.v[1].pid, PERF_NO_PID);
-	OK(nth_sample(&res, 0, NULL)->not_x86);
+	OK(nth_sample(&res, 0, NULL)->not_x86_64);
 	result_release(&res);
 	build_release(&b);
+}
+
+/* Which addresses are the hypervisor's is known for x86-64 alone, which is taken when nothing is said. */
+static void test_arch(void)
+{
+	static const struct {
+		const char *arch;
+		bool other;
+	} want[] = { { "x86_64", false }, { "i686", true }, { "aarch64", true }, { NULL, false } };
+	struct result res = { .ret = 0 };
+	struct build b;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		one_event(&b, COMMON);
+		if (want[i].arch)
+			feat_string(&b, 6, want[i].arch);
+		rec_sample(&b, 0, 1, 1, 1, 1, 10, 0, 1, NULL, 0);
+		result_build(&res, &b);
+		EQ(nth_sample(&res, 0, NULL)->not_x86_64, want[i].other);
+		result_release(&res);
+		build_release(&b);
+	}
 }
 
 static void test_event_update(void)
@@ -1184,6 +1207,7 @@ int main(void)
 	test_deferred();
 	test_skipping();
 	test_features();
+	test_arch();
 	test_event_update();
 	test_names();
 	test_bad_records();
