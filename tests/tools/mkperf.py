@@ -77,7 +77,7 @@ count=N repeats)
   attr NAME   header_feature NAME VALUES    update_name EVENT NAME
   round   finished_init   id_index (ID:IDX:CPU:TID[:MACHINE:VCPU])...
   tracing_data HEX   auxtrace HEX   build_id_record PID MODE HEX NAME
-  record type= [body=HEX] [u32=A,B] [u64=A,B] [text=]      any record
+  record type= [body=HEX] [more=HEX*N] [u32=A,B] [u64=A,B] [text=]    any record
   filler bytes=N [type=] [seed=]            record with bytes that do not compress
   raw HEX / raw text "..."                  bytes, no record
   compress v=1|2 [chunk=N] [cut=N] [frames=each] [via=program] [overflow] ... compress end
@@ -850,6 +850,9 @@ class Writer:
 
     def rec_record(self, plain, keys):
         body = bytes.fromhex(keys.get('body', ''))
+        if 'more' in keys:
+            unit, times = keys['more'].split('*')
+            body += bytes.fromhex(unit) * int(times)
         body += b''.join(self.pack('I', self.number(x)) for x in keys.get('u32', '').split(',')
                          if x)
         body += self.u64s(self.number(x) for x in keys.get('u64', '').split(',') if x)
