@@ -68,6 +68,7 @@ static void item(const struct perf_item *it, const struct perf_meta *m, struct s
 
 static void run(const char *path)
 {
+	struct perf_opts opts = { .format = "perf.data" };
 	struct perf_chain ch;
 	struct error err = { "" };
 	const struct perf_meta *m;
@@ -81,7 +82,7 @@ static void run(const char *path)
 	strtab_init(&strings);
 	diag_init(&diag);
 	perf_chain_init(&ch);
-	r = perf_open(path, NULL, &strings, &diag, &err);
+	r = perf_open(path, &opts, &strings, &diag, &err);
 	if (r) {
 		m = perf_meta(r);
 		while ((ret = perf_next(r, &it, &err)) > 0)
