@@ -48,6 +48,7 @@ struct module {
 	str_id ref_name;	/* kernels: reference symbol and its run-time address; 0: not known */
 	u64 ref_addr;
 	u64 start;		/* kernel modules: lowest mapped address */
+	u32 same_name;		/* next module of that filename, INDEX_NONE: none */
 	struct source src[4];
 	u32 src_n;
 	u64 image_end;		/* hypervisor: end of the image, 0: not known */
@@ -58,6 +59,12 @@ struct module {
 	struct elf_file *elf;	/* unwind.c's */
 
 	u64 resolved, unresolved;
+};
+
+struct known_build_id {
+	str_id filename;
+	u8 id[20];
+	u8 len;
 };
 
 struct answer {
@@ -83,7 +90,9 @@ struct symbolizer {
 	struct spaces spaces;
 	VEC(struct module) modules;
 	struct index module_index;
-	VEC(struct { str_id filename; u8 id[20]; u8 len; }) build_ids;	/* HEADER_BUILD_ID */
+	struct index name_index;	/* filename -> the first module of that name */
+	VEC(struct known_build_id) build_ids;	/* HEADER_BUILD_ID */
+	struct index build_id_index;	/* by filename */
 	u32 kernel, hv, guest, guest_user, unknown;	/* module numbers: guest: of which no mapping is known; unknown: process without mappings */
 
 	struct arena arena;		/* answers' frames */

@@ -205,7 +205,7 @@ static struct mm *slot_own(struct spaces *sp, struct mm_slot *s)
 	return s->mm;
 }
 
-void spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m, bool per_process)
+bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m, bool per_process)
 {
 	struct mm_slot *s = slot_get(sp, slot_key(class, pid));
 	struct mm *mm;
@@ -218,7 +218,9 @@ void spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct ma
 		s->execed = false;
 	}
 	if (s->mm && mm_has(s->mm, m))
-		return;
+		return true;
+	if (s->mm && s->mm->maps.n >= MM_MAX_MAPS)
+		return false;
 	mm = slot_own(sp, s);
 	at = mm_cut(mm, m->start, m->end, &overlapped);
 	mm_put(mm, at, m);
@@ -226,19 +228,23 @@ void spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct ma
 	if (overlapped)
 		mm_drop_unwinder(sp, mm);
 	mm_changed(sp, mm);
+	return true;
 }
 
-void spaces_map_kernel(struct spaces *sp, const struct mapping *m)
+bool spaces_map_kernel(struct spaces *sp, const struct mapping *m)
 {
 	bool overlapped;
 
 	if (mm_has(&sp->kernel, m))
-		return;
+		return true;
+	if (sp->kernel.maps.n >= MM_MAX_MAPS)
+		return false;
 	mm_put(&sp->kernel, mm_cut(&sp->kernel, m->start, m->end, &overlapped), m);
 	sp->kernel_gen++;
+	return true;
 }
 
-void spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregister)
+bool spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregister)
 {
 	struct mapping m = { .start = addr, .end = addr + len, .pgoff = 0, .module = name };
 	bool overlapped;
@@ -247,13 +253,16 @@ void spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregis
 	if (m.end <= addr)
 		m.end = len ? UINT64_MAX : addr + 1;
 	if (!unregister && mm_has(&sp->ksymbols, &m))
-		return;
+		return true;
+	if (!unregister && sp->ksymbols.maps.n >= MM_MAX_MAPS)
+		return false;
 	at = mm_cut(&sp->ksymbols, m.start, m.end, &overlapped);
 	if (!unregister)
 		mm_put(&sp->ksymbols, at, &m);
 	else if (!overlapped)
-		return;
+		return true;
 	sp->kernel_gen++;
+	return true;
 }
 
 void spaces_fork(struct spaces *sp, u32 pid, u32 ppid)

@@ -54,10 +54,16 @@ void spaces_release(struct spaces *sp);
 
 /* NULL when nothing is known of the process. Borrowed until the next change. */
 struct mm *spaces_mm(struct spaces *sp, enum mm_class class, u32 pid);
-/* `per_process`: see struct mm. Replaces and splits what it overlaps. */
-void spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m, bool per_process);
-void spaces_map_kernel(struct spaces *sp, const struct mapping *m);
-void spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregister);
+/*
+ * Executable mappings of one process that are kept apart; Linux allows 65,530 of all kinds (vm.max_map_count). Bounds the time that a
+ * hostile recording can cost.
+ */
+#define MM_MAX_MAPS	32768
+
+/* `per_process`: see struct mm. Replaces and splits what it overlaps. False, with nothing changed: too many. */
+bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m, bool per_process);
+bool spaces_map_kernel(struct spaces *sp, const struct mapping *m);
+bool spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregister);
 /* The child gets a copy of the parent's mappings (none when nothing is known of the parent). */
 void spaces_fork(struct spaces *sp, u32 pid, u32 ppid);
 void spaces_exec(struct spaces *sp, u32 pid);

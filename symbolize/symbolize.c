@@ -157,17 +157,47 @@ static bool module_eq(const void *ctx, u32 id, const void *key)
 	       m->build_id_len == k->build_id_len && !memcmp(m->build_id, k->build_id, k->build_id_len);
 }
 
+static bool name_eq(const void *ctx, u32 id, const void *key)
+{
+	return ((const struct symbolizer *)ctx)->modules.v[id].filename == *(const str_id *)key;
+}
+
+/* The first module of that filename, the others behind it by same_name; INDEX_NONE: none. */
+static u32 module_by_name(const struct symbolizer *s, str_id filename)
+{
+	return index_find(&s->name_index, hash_u64(filename), name_eq, s, &filename);
+}
+
+static bool build_id_eq(const void *ctx, u32 id, const void *key)
+{
+	return ((const struct symbolizer *)ctx)->build_ids.v[id].filename == *(const str_id *)key;
+}
+
+static const struct known_build_id *known_build_id(const struct symbolizer *s, str_id filename)
+{
+	u32 id = index_find(&s->build_id_index, hash_u64(filename), build_id_eq, s, &filename);
+
+	return id == INDEX_NONE ? NULL : &s->build_ids.v[id];
+}
+
 static u32 module_new(struct symbolizer *s, const struct module_key *k)
 {
+	u32 first = module_by_name(s, k->filename);
 	struct module m = {
 		.kind = k->kind, .space = k->space, .pid = k->pid, .filename = k->filename,
 		.maj = k->maj, .min = k->min, .ino = k->ino, .start = UINT64_MAX,
-		.build_id_len = (u8)k->build_id_len,
+		.build_id_len = (u8)k->build_id_len, .same_name = INDEX_NONE,
 	};
 
 	m.name = module_name(s->strings, k->space, strtab_get(s->strings, k->filename));
 	if (k->build_id_len)
 		memcpy(m.build_id, k->build_id, k->build_id_len);
+	if (first == INDEX_NONE) {
+		index_add(&s->name_index, hash_u64(k->filename), (u32)s->modules.n);
+	} else {
+		m.same_name = s->modules.v[first].same_name;
+		s->modules.v[first].same_name = (u32)s->modules.n;
+	}
 	vec_push(&s->modules, m);
 	return (u32)(s->modules.n - 1);
 }
@@ -183,17 +213,17 @@ static u32 module_get(struct symbolizer *s, enum space space, u32 pid, const str
 		.filename = strtab_adds(s->strings, map->filename),
 		.build_id = map->build_id, .build_id_len = map->build_id_len,
 	};
+	const struct known_build_id *known;
 	u64 hash;
-	size_t i;
 	u32 id;
 
 	if (k.build_id_len > sizeof(s->modules.v->build_id) || !k.build_id)
 		k.build_id_len = 0;
-	for (i = 0; i < s->build_ids.n && !k.build_id_len; i++)
-		if (s->build_ids.v[i].filename == k.filename) {
-			k.build_id = s->build_ids.v[i].id;
-			k.build_id_len = s->build_ids.v[i].len;
-		}
+	known = k.build_id_len ? NULL : known_build_id(s, k.filename);
+	if (known) {
+		k.build_id = known->id;
+		k.build_id_len = known->len;
+	}
 	if (!k.build_id_len) {
 		k.maj = map->maj;
 		k.min = map->min;
@@ -252,6 +282,8 @@ struct symbolizer *sym_new(const struct sym_opts *opts, struct strtab *strings, 
 	spaces_init(&s->spaces);
 	s->spaces.drop_unwinder = unwinder_drop;
 	index_init(&s->module_index);
+	index_init(&s->name_index);
+	index_init(&s->build_id_index);
 	arena_init(&s->arena);
 	s->finder = finder_new(s);
 	s->unwinders = unwinders_new(s);
@@ -291,6 +323,8 @@ void sym_free(struct symbolizer *s)
 	finder_free(s->finder);
 	vec_release(&s->modules);
 	index_release(&s->module_index);
+	index_release(&s->name_index);
+	index_release(&s->build_id_index);
 	vec_release(&s->build_ids);
 	vec_release(&s->answers);
 	vec_release(&s->scratch.frames);
@@ -304,6 +338,11 @@ void sym_free(struct symbolizer *s)
 }
 
 /* ---- what the recording says ---- */
+
+static void too_many(struct symbolizer *s, const char *what, const char *of)
+{
+	diag_addf(s->diag, DIAG_BAD_RECORD, 1, "more than %d %s of one %s", MM_MAX_MAPS, what, of);
+}
 
 /* A kernel's mapping: "[kernel.kallsyms]_text" names its reference symbol, pgoff is where that was. */
 static void map_kernel(struct symbolizer *s, const struct sym_mapping *map, struct mapping *out)
@@ -354,7 +393,8 @@ void sym_map(struct symbolizer *s, const struct sym_mapping *map)
 
 		k.space = SPACE_KERNEL;
 		map_kernel(s, &k, &m);
-		spaces_map_kernel(&s->spaces, &m);
+		if (!spaces_map_kernel(&s->spaces, &m))
+			too_many(s, "mappings", "kernel");
 		return;
 	}
 	if (map->space == SPACE_GUEST_KERNEL) {
@@ -366,28 +406,27 @@ void sym_map(struct symbolizer *s, const struct sym_mapping *map)
 	} else {
 		m.module = module_get(s, SPACE_USER, map->pid, map);
 	}
-	spaces_map(&s->spaces, class, map->pid, &m, s->modules.v[m.module].kind == MODULE_JIT);
+	if (!spaces_map(&s->spaces, class, map->pid, &m, s->modules.v[m.module].kind == MODULE_JIT))
+		too_many(s, "mappings", "process");
 }
 
 void sym_build_id(struct symbolizer *s, const char *filename, const u8 *id, size_t len)
 {
 	str_id name = strtab_adds(s->strings, filename);
-	size_t i;
+	struct known_build_id b = { .filename = name, .len = (u8)len };
+	u32 i;
 
-	if (!len || len > sizeof(s->build_ids.v->id))
+	if (!len || len > sizeof(b.id))
 		return;
 	if (str_starts(filename, "[xen") || str_starts(filename, "[hypervisor") || str_starts(path_base(filename), "xen-syms"))
 		module_set_build_id(s, &s->modules.v[s->hv], id, len);
-	for (i = 0; i < s->build_ids.n; i++)
-		if (s->build_ids.v[i].filename == name)
-			return;
-	vec_reserve(&s->build_ids, 1);
-	s->build_ids.v[i].filename = name;
-	memcpy(s->build_ids.v[i].id, id, len);
-	s->build_ids.v[i].len = (u8)len;
-	s->build_ids.n++;
-	for (i = 0; i < s->modules.n; i++)
-		if (s->modules.v[i].filename == name && s->modules.v[i].kind != MODULE_HV)
+	if (known_build_id(s, name))
+		return;
+	memcpy(b.id, id, len);
+	index_add(&s->build_id_index, hash_u64(name), (u32)s->build_ids.n);
+	vec_push(&s->build_ids, b);
+	for (i = module_by_name(s, name); i != INDEX_NONE; i = s->modules.v[i].same_name)
+		if (s->modules.v[i].kind != MODULE_HV)
 			module_set_build_id(s, &s->modules.v[i], id, len);
 }
 
@@ -430,7 +469,8 @@ void sym_exit(struct symbolizer *s, u32 pid)
 
 void sym_ksymbol(struct symbolizer *s, u64 addr, u32 len, const char *name, bool unregister)
 {
-	spaces_ksymbol(&s->spaces, addr, len, strtab_adds(s->strings, name), unregister);
+	if (!spaces_ksymbol(&s->spaces, addr, len, strtab_adds(s->strings, name), unregister))
+		too_many(s, "run-time symbols", "kernel");
 }
 
 u64 sym_generation(const struct symbolizer *s, u32 pid)
@@ -708,14 +748,13 @@ size_t sym_resolve_in_file(struct symbolizer *s, enum space space, const char *f
 	struct sym_mapping map = { .filename = filename };
 	str_id name = strtab_adds(s->strings, filename);
 	bool ret = kind == ADDR_RETURN && off;
-	u32 module = INDEX_NONE;
-	size_t i;
+	u32 module;
 
 	if (space == SPACE_HV || space == SPACE_KERNEL || space == SPACE_GUEST_KERNEL)
 		return sym_resolve(s, space, 0, off, kind, frames);
-	for (i = 0; i < s->modules.n && module == INDEX_NONE; i++)
-		if (s->modules.v[i].filename == name && s->modules.v[i].space == space)
-			module = (u32)i;
+	module = module_by_name(s, name);
+	while (module != INDEX_NONE && s->modules.v[module].space != space)
+		module = s->modules.v[module].same_name;
 	if (module == INDEX_NONE)
 		module = module_get(s, space, 0, &map);
 	return resolve_in(s, module, off, ret, frames);

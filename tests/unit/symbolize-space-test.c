@@ -96,6 +96,23 @@ static void test_random(void)
 	spaces_release(&sp);
 }
 
+/* More mappings than a process can have. */
+static void test_limit(void)
+{
+	struct spaces sp;
+	struct mapping m = { .pgoff = 0, .module = 1 };
+	u64 i, taken = 0;
+
+	spaces_init(&sp);
+	for (i = 0; i < MM_MAX_MAPS + 1000; i++) {
+		m.start = (i * 7919 % 100003) << 12;
+		m.end = m.start + 4096;
+		taken += spaces_map(&sp, MM_HOST, 1, &m, false);
+	}
+	EQ(taken, MM_MAX_MAPS);
+	spaces_release(&sp);
+}
+
 static int dropped;
 
 static void drop(void *unwinder)
@@ -323,6 +340,7 @@ int main(void)
 {
 	test_replace();
 	test_random();
+	test_limit();
 	test_tasks();
 	test_names();
 	return tap_done();
