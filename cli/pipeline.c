@@ -50,6 +50,12 @@ struct root_entry {
 	node_id node;
 };
 
+/* A text frame on the way to its node, root first. */
+struct text_step {
+	u32 id;
+	node_id node;
+};
+
 struct u32_list {
 	VEC(u32) v;
 	bool all;
@@ -73,6 +79,9 @@ struct pipeline {
 	VEC(struct chain_entry) chains;
 	VEC(struct edge) edges;
 	VEC(struct root_entry) roots;
+	VEC(u32) text_frames;	/* frame by id of a text frame, TEXT_NEW, TEXT_BY_PARENT */
+	VEC(struct text_step) text_path;	/* of the stack before, below text_root */
+	node_id text_root;
 	struct perf_chain chain;
 	VEC(u32) events;	/* profile's event by the recording's */
 	VEC(u64) node_samples;	/* samples by leaf node, for the shares of what is unresolved */
@@ -396,8 +405,40 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 	return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile, &out));
 }
 
+#define TEXT_NEW	UINT32_MAX
+#define TEXT_BY_PARENT	(UINT32_MAX - 1)	/* several frames, or what depends on the frame above */
+
+static node_id text_child(struct pipeline *p, node_id parent, u32 id)
+{
+	struct edge_key k = { .addr = id, .how = EDGE_TEXT, .parent = parent };
+	struct profile *prof = &p->run->profile;
+	node_id child;
+	u64 hash;
+	u32 *known;
+
+	while (p->text_frames.n <= id)
+		vec_push(&p->text_frames, TEXT_NEW);
+	known = &p->text_frames.v[id];
+	if (*known < TEXT_BY_PARENT)
+		return profile_child(prof, parent, *known);
+	if (*known == TEXT_NEW) {
+		child = add_text_frame(p, parent, id);
+		*known = child && prof->nodes.v[child].parent == parent &&
+			 !(p->have_broken && prof->nodes.v[child].frame == p->broken) ?
+			 prof->nodes.v[child].frame : TEXT_BY_PARENT;
+		return child;
+	}
+	child = find_edge(p, &k, &hash);
+	if (child == INDEX_NONE) {
+		child = add_text_frame(p, parent, id);
+		add_edge(p, &k, hash, child);
+	}
+	return child;
+}
+
 static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s)
 {
+	size_t depth = 0;
 	bool dom0 = false, guest = false;
 	struct chain_entry e = { 0 };
 	enum perf_root root;
@@ -415,19 +456,24 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 	if (root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
 	e.node = root_of(p, s, root);
-	for (i = s->chain_nr; i-- > 0;) {
-		struct edge_key k = { .addr = s->chain[i], .how = EDGE_TEXT, .parent = e.node };
-		u64 hash;
-		node_id child = find_edge(p, &k, &hash);
+	/* Stacks that stand beside each other mostly start alike, those of sorted folded text above all. */
+	if (p->text_root != e.node)
+		p->text_path.n = 0;
+	p->text_root = e.node;
+	for (i = s->chain_nr; i-- > 0; depth++) {
+		u32 id = (u32)s->chain[i];
 
-		if (child == INDEX_NONE) {
-			child = add_text_frame(p, e.node, (u32)s->chain[i]);
-			add_edge(p, &k, hash, child);
+		if (depth < p->text_path.n && p->text_path.v[depth].id == id) {
+			e.node = p->text_path.v[depth].node;
+		} else {
+			p->text_path.n = depth;
+			e.node = text_child(p, e.node, id);
+			vec_push(&p->text_path, ((struct text_step){ id, e.node }));
 		}
-		e.node = child;
 		if (p->have_broken && e.node && p->run->profile.nodes.v[e.node].frame == p->broken)
 			e.flags |= CHAIN_BROKEN;
 	}
+	p->text_path.n = depth;
 	if (!s->chain_nr)
 		e.flags |= CHAIN_EMPTY;
 	if (hv)
@@ -960,6 +1006,8 @@ out:
 	index_release(&p.edge_index);
 	index_release(&p.root_index);
 	vec_release(&p.chains);
+	vec_release(&p.text_frames);
+	vec_release(&p.text_path);
 	vec_release(&p.edges);
 	vec_release(&p.roots);
 	vec_release(&p.events);

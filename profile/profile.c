@@ -71,16 +71,25 @@ static bool node_eq(const void *ctx, u32 id, const void *key)
 
 node_id profile_child(struct profile *p, node_id parent, frame_id frame)
 {
-	u64 key = (u64)parent << 32 | frame;
-	u64 hash = hash_u64(key);
-	u32 id = index_find(&p->node_index, hash, node_eq, p, &key);
+	u64 key = (u64)parent << 32 | frame, hash;
+	struct cct_node *up = &p->nodes.v[parent];
+	u32 id = (u32)p->nodes.n;
 
-	if (id != INDEX_NONE)
-		return id;
-	id = (u32)p->nodes.n;
+	/* Most nodes have one child: then neither finding nor adding it takes a look into a large table. */
+	if (!up->child) {
+		up->child = id;
+	} else {
+		if (p->nodes.v[up->child].frame == frame)
+			return up->child;
+		hash = hash_u64(key);
+		id = index_find(&p->node_index, hash, node_eq, p, &key);
+		if (id != INDEX_NONE)
+			return id;
+		id = (u32)p->nodes.n;
+		index_add(&p->node_index, hash, id);
+	}
 	vec_push(&p->nodes, ((struct cct_node){
 		.frame = frame, .parent = parent, .depth = p->nodes.v[parent].depth + 1 }));
-	index_add(&p->node_index, hash, id);
 	return id;
 }
 

@@ -25,6 +25,7 @@ struct cct_node {
 	frame_id frame;		/* meaningless for the root */
 	node_id parent;
 	u32 depth;		/* root 0 */
+	node_id child;		/* the first one made; 0: none. Only the others are in node_index */
 };
 
 /* One sample as it came, kept when profile.keep_samples is set. */
