@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -941,6 +942,7 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	const char *dirs[MAX_LIST + 2];
 	const struct perf_meta *m;
 	struct perf_item item;
+	struct stat st;
 	char *dir = NULL;
 	size_t i, n = 0;
 	u64 done, total, items = 0, before = r->samples;
@@ -972,6 +974,9 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	/* Symbol files beside the recording come first. */
 	if (strcmp(path, "-"))
 		dirs[n++] = dir = dir_of(path);
+	/* When it was made decides whether what this machine holds for its present boot fits (of a pipe it is now). */
+	if (!(dir ? stat(path, &st) : fstat(STDIN_FILENO, &st)))
+		sym.mtime = st.st_mtime;
 	for (i = 0; opts->sym.dirs && opts->sym.dirs[i] && n <= MAX_LIST; i++)
 		dirs[n++] = opts->sym.dirs[i];
 	dirs[n] = NULL;
