@@ -9,7 +9,9 @@
 #include "render/render.h"
 
 extern const struct render_writer writer_callgrind;
+extern const struct render_writer writer_chrome;
 extern const struct render_writer writer_d3;
+extern const struct render_writer writer_firefox;
 extern const struct render_writer writer_folded;
 extern const struct render_writer writer_html;
 extern const struct render_writer writer_json;

@@ -14,6 +14,8 @@ static const struct render_writer *const table[] = {
 	&writer_perf_script,
 	&writer_speedscope,
 	&writer_pprof,
+	&writer_chrome,
+	&writer_firefox,
 	&writer_callgrind,
 	&writer_d3,
 	&writer_json,
