@@ -21,6 +21,12 @@ const char *__lsan_default_suppressions(void)
 {
 	return "leak:libfontconfig\n";
 }
+
+const char *__lsan_default_options(void);
+const char *__lsan_default_options(void)
+{
+	return "print_suppressions=0";
+}
 #endif
 
 struct canvas {
