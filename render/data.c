@@ -29,6 +29,8 @@
  *                 fresh          indices in frames, one for each 0 of callee but the root's
  *                 self           weight of the stack that ends here
  *                 base           only when two profiles are compared: self in the one compared with
+ *                 sure           the same: numbers of the nodes whose total differs beyond noise
+ *   base_scale  only when two profiles are compared: base times this is comparable with self
  *   palette     pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
  *   class_color, root_color        indices in palette: legend (hypervisor, kernel, user, JIT, guest kernel,
  *                 guest user, other) and the box of all
@@ -329,7 +331,7 @@ static void put_callees(struct buf *b, const struct view *v, const struct used *
 
 static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 {
-	size_t n = v->nodes.n, i;
+	size_t n = v->nodes.n, i, k;
 	u32 depth = 0;
 
 	buf_reserve(b, n * 8);
@@ -355,6 +357,14 @@ static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 			if (i)
 				buf_putc(b, ',');
 			put_num(b, v->nodes.v[i].base_self);
+		}
+		buf_puts(b, "],\n\"sure\":[");
+		for (i = k = 0; i < n; i++) {
+			if (!diff_is_sure(v, (u32)i))
+				continue;
+			if (k++)
+				buf_putc(b, ',');
+			buf_u64(b, i);
 		}
 		buf_putc(b, ']');
 	}
@@ -472,6 +482,11 @@ static void put_json(struct buf *b, const struct render_input *in, const struct 
 		put_cstr(b, space_name((enum space)i));
 	}
 	buf_puts(b, "],\n");
+	if (v->is_diff && v->nodes.n) {
+		buf_puts(b, "\"base_scale\":");
+		buf_f(b, diff_scale(v), 9);
+		buf_puts(b, ",\n");
+	}
 	put_options(b, opts, palette);
 	put_palette(b, palette);
 	put_remarks(b, in);

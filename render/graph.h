@@ -47,8 +47,14 @@ struct palette {
 int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts,
 		 struct error *err) MUST_CHECK;
 void palette_release(struct palette *p);
-/* Colour of a node by how much it grew (orange) or shrank (blue); of views that compare only. */
+/*
+ * Colour of a node by how much of the whole it grew (orange) or shrank (blue), paler when that may be noise; of
+ * views that compare only.
+ */
 struct color_pair palette_diff(const struct view *v, u32 node, bool negate);
+/* What base_total times this is comparable with total; and whether a node's difference is beyond noise (true: or nobody knows). */
+double diff_scale(const struct view *v);
+bool diff_is_sure(const struct view *v, u32 node);
 /* "#rrggbb" */
 void buf_rgb(struct buf *b, struct rgb c);
 

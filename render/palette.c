@@ -563,18 +563,31 @@ static double root_of(double x)
 struct color_pair palette_diff(const struct view *v, u32 node, bool negate)
 {
 	const struct view_node *n = &v->nodes.v[node], *r = &v->nodes.v[0];
-	double was = r->base_total ? (double)n->base_total / (double)r->base_total : 0;
-	double is = r->total ? (double)n->total / (double)r->total : 0, k;
 	struct rgb grew = { 232, 110, 40 }, shrank = { 60, 140, 220 }, light = { 235, 235, 235 }, dark = { 190, 190, 190 };
-	double delta = negate ? was - is : is - was;
+	double whole = (double)MAX(r->total, 1), delta, k;
 	struct color_pair c;
 
+	delta = ((double)n->total - (double)n->base_total * diff_scale(v)) / whole;
+	delta = negate ? -delta : delta;
 	k = root_of(4 * (delta < 0 ? -delta : delta));
 	k = k > 1 ? 1 : k < 0.02 ? 0 : k;
-	/* Within noise: grey. */
-	if (v->diff && !v->diff->total.v[node].changed && !v->diff->self.v[node].changed)
-		k = 0;
+	if (!diff_is_sure(v, node))
+		k *= 0.35;
 	c.light = mix(light, delta > 0 ? grew : shrank, k);
 	c.dark = mix(dark, delta > 0 ? grew : shrank, k);
 	return c;
+}
+
+double diff_scale(const struct view *v)
+{
+	const struct view_node *r = &v->nodes.v[0];
+
+	if (v->diff)
+		return v->diff->base_scale;
+	return r->base_total ? (double)r->total / (double)r->base_total : 1;
+}
+
+bool diff_is_sure(const struct view *v, u32 node)
+{
+	return !v->diff || node >= v->diff->total.n || v->diff->total.v[node].changed;
 }

@@ -101,6 +101,7 @@ class Tree {
 		this.start = new Float64Array(n);
 		this.base = null;		/* self and total of the profile compared with */
 		this.baseTotal = null;
+		this.sure = null;		/* of the whole tree only: whether a difference is beyond noise */
 		this.maxDepth = 0;
 	}
 	/* Fills total, start and end from self, depth and parent. */
@@ -185,8 +186,13 @@ function treeOfData(d, frames)
 		if (depth > t.maxDepth)
 			t.maxDepth = depth;
 	}
-	if (d.nodes.base)
-		t.base = Float64Array.from(d.nodes.base, Number);
+	if (d.nodes.base) {
+		/* As much as can be compared with self. */
+		t.base = Float64Array.from(d.nodes.base, (x) => Number(x) * d.base_scale);
+		t.sure = new Uint8Array(n);
+		for (const i of d.nodes.sure)
+			t.sure[i] = 1;
+	}
 	return t.finish();
 }
 
@@ -572,9 +578,10 @@ class Pane {
 			if (!a)
 				break;
 		}
+		const least = Math.max(MIN_BOX, this.v.d.options.minwidth);
 		for (let i = z + 1, stop = end[z]; i < stop; ) {
 			const bw = total[i] * scale, bx = (start[i] - x0) * scale;
-			if (bw >= MIN_BOX) {
+			if (bw >= least) {
 				node.push(i);
 				x.push(bx);
 				w.push(bw);
@@ -1079,9 +1086,7 @@ class Viewer {
 	/* Orange grew, blue shrank, by share of the whole; the stronger the more. `inks` tells how much it shines through. */
 	diffInk(t, node, inks)
 	{
-		const was = t.baseTotal[0] > 0 ? t.baseTotal[node] / t.baseTotal[0] : 0;
-		const is = t.total[0] > 0 ? t.total[node] / t.total[0] : 0;
-		let delta = is - was;
+		let delta = (t.total[node] - t.baseTotal[node]) / Math.max(1, t.total[0]);
 
 		if (this.d.options.negate)
 			delta = -delta;
@@ -1089,6 +1094,8 @@ class Viewer {
 		let k = Math.min(1, Math.sqrt(Math.abs(delta) * 4));
 		if (k < 0.02)
 			k = 0;
+		if (t.sure && !t.sure[node])
+			k *= 0.35;
 		const [red, green, blue] = to.map((c) => Math.round(grey + (c - grey) * k));
 		return ((inks[0] & 0xff000000) | blue << 16 | green << 8 | red) >>> 0;
 	}
@@ -1266,6 +1273,8 @@ class Viewer {
 			this.showSand();
 		else
 			this.pane.ask(true);
+		if (s.tab !== "graph")
+			this.stateText.textContent = "";
 		this.told(this.pane, -1, false);
 	}
 	reset()
@@ -1371,7 +1380,7 @@ class Viewer {
 			sw.style.background = this.palette[this.d.class_color[c]];
 			items.push(el("button", { type: "button", "aria-pressed": chosen && chosen.has(c) ? "true" : "false",
 				title: "stacks that end in " + name + " code; press to see only these, with Shift to add them",
-				click: (e) => this.chooseClass(c, e.shiftKey || e.ctrlKey) }, sw, name + " ",
+				click: (e) => this.chooseClass(c, e.shiftKey || e.ctrlKey) }, ...(t.base ? [] : [sw]), name + " ",
 				el("span", { class: "xf-num" }, share1(this.shares.sums[c], all))));
 		});
 		if (this.shares.inlined)
@@ -1380,6 +1389,12 @@ class Viewer {
 		if (this.shares.unresolved)
 			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "no symbol for the innermost address" },
 				"greyish: no symbol " + share1(this.shares.unresolved, all)));
+		if (t.base)
+			for (const [rgb, text] of [["#e86e28", this.d.options.negate ? "less" : "more"], ["#3c8cdc", this.d.options.negate ? "more" : "less"]]) {
+				const sw = el("span", { class: "xf-swatch" });
+				sw.style.background = rgb;
+				items.push(el("span", { class: "xf-key" }, sw, text + " than before"));
+			}
 		fill(this.legend, ...items);
 	}
 	chooseClass(c, add)
@@ -1547,7 +1562,7 @@ class Viewer {
 			shares.push(share(t.total[node], view) + " of the view");
 		shares.push("self " + num(t.self[node]) + (t.self[node] ? " (" + share(t.self[node], whole) + ")" : ""));
 		if (t.baseTotal)
-			shares.push("before " + num(t.baseTotal[node]) + " (" + share(t.baseTotal[node], t.baseTotal[0]) + ")");
+			shares.push(this.difference(t, node));
 		const about = [];
 		if (f >= 0) {
 			if (m.module(f))
@@ -1561,12 +1576,23 @@ class Viewer {
 			if (m.flags[f] & UNRESOLVED)
 				about.push("no symbol");
 		}
-		return { name: f >= 0 ? m.title[f] : "all", about: about.join(" · "), shares: shares.join(" · ") };
+		const type = this.d.nametype === "Function:" ? "" : this.d.nametype + " ";
+		return { name: type + (f >= 0 ? m.title[f] : "all"), about: about.join(" · "), shares: shares.join(" · ") };
+	}
+	/* "+1.20% of all, was 3.40%, beyond noise" */
+	difference(t, node)
+	{
+		const delta = 100 * (t.total[node] - t.baseTotal[node]) / Math.max(1, t.total[0]);
+
+		return (delta < 0 ? "−" : "+") + Math.abs(delta).toFixed(2) + "% of all, was " + share(t.baseTotal[node], t.total[0]) +
+			(t.sure ? (t.sure[node] ? ", beyond noise" : ", within noise") : "");
 	}
 	told(pane, node, aloud)
 	{
 		if (node < 0) {
-			if (pane.hover < 0)
+			if (this.state.tab === "table")
+				fill(this.line, el("span", { class: "xf-sub" }, "Press a function to see its callers and callees."));
+			else if (pane.hover < 0)
 				fill(this.line, el("span", { class: "xf-sub" }, "Point at a box to read about it, press to zoom, Escape to go back."));
 			return;
 		}
@@ -1723,9 +1749,9 @@ class Viewer {
 			const keys = [["/", "search"], ["n  N", "next, previous match"], ["← →", "neighbours"], ["↑ ↓", "caller, widest callee"],
 				["Enter", "zoom to the selected box"], ["Esc", "go back"], ["r", "reset"], ["f", "flip"], ["i", "invert"], ["c", "copy the name"],
 				["s", "copy the stack"], ["d", "light, dark"], ["Shift+F10", "menu of the box (or the right mouse button)"], ["?", "this help"]];
-			const dl = el("dl");
+			const dl = el("dl", { class: "xf-keys" });
 			for (const [k, v] of keys)
-				dl.append(el("dt", null, el("kbd", null, k)), el("dd", null, v));
+				dl.append(el("div", null, el("dt", null, el("kbd", null, k)), el("dd", null, v)));
 			fill(p, close, el("h2", null, "Keys"), dl, el("h2", null, "What the picture says"), el("p", null,
 				"Each box is a function, as wide as its share of " + this.unit + "; what it called lies on it. The order from left to right is " +
 				"alphabetical, not time. Boxes narrower than half a pixel are drawn together and appear when you zoom in; shares always count everything."));
