@@ -13,7 +13,8 @@ enum {
 	OPT_DEBUG_DIR, OPT_DEBUGINFOD, OPT_OFFLINE, OPT_FORCE, OPT_STRICT, OPT_QUIET, OPT_COMM, OPT_PID, OPT_TID, OPT_CPU,
 	OPT_TIME, OPT_DSO, OPT_GUEST, OPT_HOST, OPT_ONLY, OPT_HIDE, OPT_FOCUS, OPT_PRUNE, OPT_COLLAPSE, OPT_BY_MODULE,
 	OPT_NO_IDLE, OPT_REVERSE, OPT_INVERTED, OPT_TITLE, OPT_SUBTITLE, OPT_NOTES, OPT_WIDTH, OPT_HEIGHT, OPT_MINWIDTH,
-	OPT_FONT, OPT_FONT_SIZE, OPT_COUNT_NAME, OPT_NAME_TYPE, OPT_COLORS, OPT_BGCOLORS, OPT_DARK, OPT_SCALE, OPT_THREADS,
+	OPT_FONT, OPT_FONT_SIZE, OPT_COUNT_NAME, OPT_NAME_TYPE, OPT_COLORS, OPT_BGCOLORS, OPT_PALETTE_FILE,
+	OPT_TOTAL, OPT_FACTOR, OPT_FLAMECHART, OPT_NEGATE, OPT_PLAIN_DATA, OPT_DARK, OPT_SCALE, OPT_THREADS,
 	OPT_ANONYMOUS, OPT_HELP, OPT_VERSION,
 };
 
@@ -75,6 +76,12 @@ const struct option_def draw_options[] = {
 	{ "nametype", OPT_NAME_TYPE, ARG_YES, "TEXT", "what a name is", NULL },
 	{ "colors", OPT_COLORS, ARG_YES, "NAME", "palette (list below)", NULL },
 	{ "bgcolors", OPT_BGCOLORS, ARG_YES, "NAME", "background: yellow, blue, green, grey or #rrggbb", NULL },
+	{ "palette-file", OPT_PALETTE_FILE, ARG_YES, "FILE", "colours of functions: lines 'function->rgb(r,g,b)'", NULL },
+	{ "total", OPT_TOTAL, ARG_YES, "N", "what is 100 %, when it is more than the sum", NULL },
+	{ "factor", OPT_FACTOR, ARG_YES, "N", "show numbers multiplied by N", NULL },
+	{ "flamechart", OPT_FLAMECHART, ARG_NO, NULL, "stacks in order of time, only neighbours merged", NULL },
+	{ "negate", OPT_NEGATE, ARG_NO, NULL, "differences: swap the colours of more and less", NULL },
+	{ "plain-data", OPT_PLAIN_DATA, ARG_NO, NULL, "do not compress the data in SVG and HTML", NULL },
 	{ "dark", OPT_DARK, ARG_NO, NULL, "dark PNG and PDF (SVG and HTML follow the reader's system)", NULL },
 	{ "scale", OPT_SCALE, ARG_YES, "N", "pixels of a PNG for each of the picture", NULL },
 	{ "anonymous", OPT_ANONYMOUS, ARG_NO, NULL, "leave the name of the host and the command line out", NULL },
@@ -251,6 +258,16 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 		break;
 	}
 	case OPT_BGCOLORS: a->render.background = arg; break;
+	case OPT_PALETTE_FILE: a->render.palette_file = arg; break;
+	case OPT_TOTAL:
+		if (parse_number("total", arg, 0, 9e18, &v))
+			return -1;
+		a->render.total = (u64)v;
+		break;
+	case OPT_FACTOR: return parse_number("factor", arg, 1e-18, 1e18, &a->render.factor);
+	case OPT_FLAMECHART: a->render.flamechart = true; break;
+	case OPT_NEGATE: a->render.negate = true; break;
+	case OPT_PLAIN_DATA: a->render.plain_data = true; break;
 	case OPT_DARK: a->render.dark = true; break;
 	case OPT_SCALE: return parse_number("scale", arg, 0.1, 16, &a->render.scale);
 	case OPT_ANONYMOUS: a->anonymous = true; break;
@@ -360,7 +377,7 @@ int draw_writer(struct draw_args *a, const struct render_writer **w)
 	*w = choose_writer(a);
 	if (!*w)
 		return EXIT_USAGE;
-	if ((*w)->samples) {
+	if ((*w)->samples || a->render.flamechart) {
 		a->pipe.keep_samples = true;
 		a->pipe.perf.keep_time = a->pipe.perf.keep_pid = a->pipe.perf.keep_cpu = true;
 	}

@@ -56,7 +56,7 @@ _xenflame()
 			--group --annotate --reverse --inverted --collapse-recursion --by-module --no-idle
 			--only --hide --focus --prune
 			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
-			--colors --bgcolors --dark --scale --anonymous
+			--colors --bgcolors --palette-file --total --factor --flamechart --negate --plain-data --dark --scale --anonymous
 			--normalize --confidence --slices --fail-if --fail-if-regressed
 			--help --version' -- "$cur")
 		;;

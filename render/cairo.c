@@ -359,8 +359,8 @@ static int write_pdf(struct out *o, const struct render_input *in, const struct 
 	return ret;
 }
 
-static int write_picture(struct out *o, const struct render_input *in, const struct render_opts *opts, bool pdf,
-			 struct error *err)
+static int draw_picture(struct out *o, const struct render_input *in, const struct render_opts *opts, bool pdf,
+			struct error *err)
 {
 	struct frame_of_picture pic;
 	struct palette pal;
@@ -377,6 +377,18 @@ static int write_picture(struct out *o, const struct render_input *in, const str
 	ret = pdf ? write_pdf(o, in, opts, &pal, &pic, &l, err) : write_png(o, in, opts, &pal, &pic, &l, err);
 	layout_release(&l);
 	palette_release(&pal);
+	return ret;
+}
+
+static int write_picture(struct out *o, const struct render_input *in, const struct render_opts *opts, bool pdf,
+			 struct error *err)
+{
+	struct picture_input pi;
+	int ret = picture_begin(&pi, in, opts, err);
+
+	if (!ret)
+		ret = draw_picture(o, &pi.in, opts, pdf, err);
+	picture_end(&pi);
 	return ret;
 }
 

@@ -31,6 +31,12 @@
  *                 base           only when two profiles are compared: self in the one compared with
  *                 sure           the same: numbers of the nodes whose total differs beyond noise
  *   base_scale  only when two profiles are compared: base times this is comparable with self
+ *   times       only when the profile has kept its samples, in order of time:
+ *                 unit           ns of a tick
+ *                 start          ns, of the first sample (a string of digits)
+ *                 step           ticks since the sample before
+ *                 node           number of the node that the sample belongs to
+ *                 weight         left out when all are 1
  *   palette     pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
  *   class_color, root_color        indices in palette: legend (hypervisor, kernel, user, JIT, guest kernel,
  *                 guest user, other) and the box of all
@@ -371,6 +377,53 @@ static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 	buf_puts(b, "}");
 }
 
+#define TIMES_MAX	2000000		/* samples; more are not worth their bytes in a page */
+#define TICKS_MIN	100000		/* of the whole time: that fine is enough for any window */
+
+static void put_times(struct buf *b, const struct view *v)
+{
+	struct placed p;
+	u64 unit, before = 0;
+	bool plain = true;
+	size_t i;
+
+	placed_samples(&p, v);
+	if (p.v.n > 1 && p.v.n <= TIMES_MAX && p.v.v[p.v.n - 1].time > p.v.v[0].time) {
+		u64 start = p.v.v[0].time, span = p.v.v[p.v.n - 1].time - start;
+
+		for (unit = 1; unit <= span / TICKS_MIN / 10; unit *= 10)
+			;
+		buf_printf(b, "\"times\":{\"unit\":%" PRIu64 ",\"start\":\"%" PRIu64 "\",\n\"step\":[", unit, start);
+		for (i = 0; i < p.v.n; i++) {
+			u64 tick = (p.v.v[i].time - start) / unit;
+
+			if (i)
+				buf_putc(b, ',');
+			buf_u64(b, tick - before);
+			before = tick;
+			plain = plain && p.v.v[i].weight == 1;
+		}
+		buf_puts(b, "],\n\"node\":[");
+		for (i = 0; i < p.v.n; i++) {
+			if (i)
+				buf_putc(b, ',');
+			buf_u64(b, p.v.v[i].node);
+		}
+		buf_putc(b, ']');
+		if (!plain) {
+			buf_puts(b, ",\n\"weight\":[");
+			for (i = 0; i < p.v.n; i++) {
+				if (i)
+					buf_putc(b, ',');
+				put_num(b, p.v.v[i].weight);
+			}
+			buf_putc(b, ']');
+		}
+		buf_puts(b, "},\n");
+	}
+	placed_release(&p);
+}
+
 static void put_palette(struct buf *b, const struct palette *p)
 {
 	size_t i;
@@ -508,6 +561,7 @@ static void put_json(struct buf *b, const struct render_input *in, const struct 
 	}
 	buf_put(b, suffixes.p, suffixes.n);
 	buf_puts(b, "],\n");
+	put_times(b, v);
 	put_nodes(b, v, &u);
 	buf_puts(b, "}\n");
 	buf_release(&suffixes);

@@ -134,6 +134,34 @@ void box_name(struct buf *b, const struct render_input *in, const struct render_
 /* Weight by class of the innermost frame. */
 void view_weight_by_class(const struct view *v, u64 by_class[CLASS_NR]);
 
+/* ---- samples in order of time, flame charts (flamechart.c) ---- */
+
+struct placed_sample {
+	u64 time;		/* ns */
+	u64 weight;
+	u32 node;		/* of the view */
+};
+
+struct placed {
+	VEC(struct placed_sample) v;
+	u64 timeless;		/* samples of the view without a time; not in v */
+};
+
+/* The kept samples that are in the view; none when the profile has kept none. */
+void placed_samples(struct placed *p, const struct view *v);
+void placed_release(struct placed *p);
+
+/* What a picture is drawn from: the input as it is or, with opts->flamechart, a chart made of its samples. */
+struct picture_input {
+	struct render_input in;
+	struct view chart;
+};
+
+int picture_begin(struct picture_input *pi, const struct render_input *in, const struct render_opts *opts,
+		  struct error *err) MUST_CHECK;
+/* To be called after a failed picture_begin() too. */
+void picture_end(struct picture_input *pi);
+
 /* ---- data block (data.c) ---- */
 
 /*

@@ -63,7 +63,7 @@ static void put_noscript(struct buf *b, const struct render_input *in, const str
 	free(t);
 }
 
-static int write_html(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int draw_html(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
 {
 	struct buf *b = &o->buf;
 	struct palette pal;
@@ -92,10 +92,22 @@ static int write_html(struct out *o, const struct render_input *in, const struct
 	return 0;
 }
 
+static int write_html(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+{
+	struct picture_input pi;
+	int ret = picture_begin(&pi, in, opts, err);
+
+	if (!ret)
+		ret = draw_html(o, &pi.in, opts, err);
+	picture_end(&pi);
+	return ret;
+}
+
 const struct render_writer writer_html = {
 	.name = "html",
 	.suffixes = ".html .htm",
 	.help = "viewer for graphs of any size",
 	.binary = true,
+	.samples = true,
 	.write = write_html,
 };

@@ -51,6 +51,7 @@ struct render_opts {
 	double factor;			/* numbers are shown multiplied by it; 0: 1 */
 	bool negate;			/* diff: shrunk is orange, grown is blue */
 	bool plain_data;		/* SVG, HTML: data block is never compressed */
+	bool flamechart;		/* pictures: stacks in order of time; needs profile.keep_samples */
 	bool icicle;			/* root at the top */
 	bool annotate_all;		/* --annotate=all: _[k] _[i] _[j] too */
 	bool by_process;		/* reserved for writers that split: one profile a process */

@@ -189,7 +189,7 @@ static void put_picture(struct out *o, const struct render_input *in, const stru
 	buf_release(&tmp);
 }
 
-static int write_svg(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int draw_svg(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
 {
 	struct frame_of_picture pic;
 	struct palette pal;
@@ -225,6 +225,17 @@ static int write_svg(struct out *o, const struct render_input *in, const struct 
 	layout_release(&l);
 	palette_release(&pal);
 	return 0;
+}
+
+static int write_svg(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+{
+	struct picture_input pi;
+	int ret = picture_begin(&pi, in, opts, err);
+
+	if (!ret)
+		ret = draw_svg(o, &pi.in, opts, err);
+	picture_end(&pi);
+	return ret;
 }
 
 const struct render_writer writer_svg = {

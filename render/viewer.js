@@ -311,6 +311,7 @@ class Trie {
 
 /*
  * What is shown of the whole tree:
+ *   self		weights by node instead of the tree's own (of a window of time), or null
  *   classes	Set of legend classes, or null: stacks whose innermost frame is of one of them
  *   hide	frames: stacks that hold one are left out
  *   focus	frame or -1: stacks start at its outermost occurrence; those without it are left out
@@ -319,7 +320,7 @@ class Trie {
  */
 function derive(model, t, o)
 {
-	const plain = !o.classes && !o.hide.length && o.focus < 0 && !o.recursion;
+	const plain = !o.self && !o.classes && !o.hide.length && o.focus < 0 && !o.recursion, self = o.self || t.self;
 	const hidden = new Uint8Array(model.n);
 
 	if (plain && !o.invert)
@@ -345,8 +346,8 @@ function derive(model, t, o)
 					to[i] = trie.child(p, f);
 			}
 			if (to[i] >= 0 && (!o.classes || o.classes.has(i ? model.cls[f] : CLASSES.length - 1))) {
-				trie.self[to[i]] += t.self[i];
-				if (t.base)
+				trie.self[to[i]] += self[i];
+				if (t.base && !o.self)
 					trie.base[to[i]] += t.base[i];
 			}
 		}
@@ -876,6 +877,126 @@ class Pane {
 	}
 }
 
+/* ---- time ---- */
+
+/*
+ * A heat map of the samples: time goes down in a column and then on to the next one, each cell is as dark as it holds
+ * weight.  A window is chosen by dragging from its first cell to its last one.
+ */
+const CELLS = 25;		/* of a column */
+const COLUMN_SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600];
+
+class Times {
+	constructor(d)
+	{
+		const { unit, step, node, weight } = d.times, n = step.length;
+
+		this.at = new Float64Array(n);		/* seconds since the first one */
+		this.node = node;
+		this.weight = weight ? Float64Array.from(weight, Number) : null;
+		for (let i = 0, tick = 0; i < n; i++)
+			this.at[i] = (tick += step[i]) * unit / 1e9;
+		this.span = this.at[n - 1];
+		this.column = COLUMN_SECONDS.find((c) => this.span / c <= 150) || this.span / 150;
+		this.cell = this.column / CELLS;
+		this.columns = Math.floor(this.span / this.column) + 1;
+		this.heat = new Float64Array(this.columns * CELLS);
+		for (let i = 0; i < n; i++)
+			this.heat[Math.min(this.heat.length - 1, Math.floor(this.at[i] / this.cell))] += this.weight ? this.weight[i] : 1;
+		this.max = this.heat.reduce((a, b) => Math.max(a, b), 0);
+	}
+	/* Weights by node of the samples of a window [from, to) in seconds. */
+	selves(n, [from, to])
+	{
+		const self = new Float64Array(n);
+
+		for (let i = 0; i < this.at.length; i++)
+			if (this.at[i] >= from && this.at[i] < to)
+				self[this.node[i]] += this.weight ? this.weight[i] : 1;
+		return self;
+	}
+}
+
+class HeatPane {
+	constructor(viewer)
+	{
+		this.v = viewer;
+		this.t = viewer.times;
+		this.canvas = el("canvas", { role: "img", "aria-label": "samples over time; the fields above choose a window too" });
+		this.note = el("span", { class: "xf-sub" });
+		const field = (label, k) => el("input", { type: "number", step: "any", min: 0, "aria-label": label, class: "xf-second",
+			change: () => this.typed() });
+		this.from = field("from, seconds", 0);
+		this.to = field("to, seconds", 1);
+		this.root = el("div", { class: "xf-page" },
+			el("div", { class: "xf-sand" }, el("b", null, "Samples over time"), el("label", null, "from ", this.from), el("label", null, "to ", this.to),
+				"s", el("button", { type: "button", click: () => this.v.filter({ window: null }) }, "All"), this.note),
+			el("div", { class: "xf-heat" }, this.canvas));
+		this.canvas.addEventListener("pointerdown", (e) => {
+			this.start = this.at(e);
+			this.end = this.start;
+			this.canvas.setPointerCapture(e.pointerId);
+			this.draw();
+		});
+		this.canvas.addEventListener("pointermove", (e) => {
+			const k = this.at(e), t = this.t;
+			this.v.line.textContent = (k * t.cell).toFixed(3) + " s: " + count(this.v.scaled(t.heat[k])) + " " + this.v.unit;
+			if (this.start !== undefined) {
+				this.end = k;
+				this.draw();
+			}
+		});
+		this.canvas.addEventListener("pointerup", () => {
+			const a = Math.min(this.start, this.end), b = Math.max(this.start, this.end);
+			this.start = undefined;
+			this.v.filter({ window: [a * this.t.cell, (b + 1) * this.t.cell] });
+		});
+		if (window.ResizeObserver)
+			new ResizeObserver(() => this.draw()).observe(this.canvas.parentNode);
+	}
+	typed()
+	{
+		const from = Number(this.from.value) || 0, to = Number(this.to.value) || this.t.span + this.t.cell;
+
+		if (to > from)
+			this.v.filter({ window: [from, to] });
+	}
+	at(e)
+	{
+		const r = this.canvas.getBoundingClientRect(), t = this.t;
+		const c = Math.floor((e.clientX - r.left) / (r.width / t.columns)), k = Math.floor((e.clientY - r.top) / (r.height / CELLS));
+
+		return Math.max(0, Math.min(t.heat.length - 1, Math.min(t.columns - 1, Math.max(0, c)) * CELLS + Math.min(CELLS - 1, Math.max(0, k))));
+	}
+	draw()
+	{
+		const box = this.canvas.parentNode, t = this.t, dpr = window.devicePixelRatio || 1, dark = this.v.look.dark;
+		const w = box.clientWidth - 24, h = Math.min(box.clientHeight - 24, CELLS * 16);
+
+		if (w < 10 || h < 10)
+			return;
+		const cw = Math.max(2, Math.min(24, w / t.columns)), width = cw * t.columns, g = this.canvas.getContext("2d");
+		this.canvas.width = Math.round(width * dpr);
+		this.canvas.height = Math.round(h * dpr);
+		this.canvas.style.width = width + "px";
+		this.canvas.style.height = h + "px";
+		g.setTransform(dpr, 0, 0, dpr, 0, 0);
+		const win = this.v.state.window, ch = h / CELLS, drag = this.start !== undefined;
+		const a = drag ? Math.min(this.start, this.end) : win ? Math.round(win[0] / t.cell) : 0;
+		const b = drag ? Math.max(this.start, this.end) + 1 : win ? Math.round(win[1] / t.cell) : t.heat.length;
+		for (let k = 0; k < t.heat.length; k++) {
+			const share = Math.sqrt(t.heat[k] / t.max), inside = k >= a && k < b;
+			const [r0, g0, b0] = dark ? [34, 39, 46] : [240, 242, 245], [r1, g1, b1] = dark ? [255, 150, 70] : [170, 60, 0];
+			g.globalAlpha = inside ? 1 : 0.25;
+			g.fillStyle = "rgb(" + [r0 + (r1 - r0) * share, g0 + (g1 - g0) * share, b0 + (b1 - b0) * share].map(Math.round).join(",") + ")";
+			g.fillRect(Math.floor(k / CELLS) * cw, (k % CELLS) * ch, cw - (cw > 4 ? 1 : 0), ch - 1);
+		}
+		this.from.value = String(Math.round(a * t.cell * 1000) / 1000);
+		this.to.value = String(Math.round(Math.min(b * t.cell, t.span + t.cell) * 1000) / 1000);
+		this.note.textContent = "a column is " + t.column + " s, a cell " + t.cell * 1000 + " ms; drag to choose a window for all views";
+	}
+}
+
 /* ---- the page ---- */
 
 class Viewer {
@@ -892,12 +1013,13 @@ class Viewer {
 		this.unit = d.countname;
 		this.factor = d.options.factor;
 		this.total = Number(d.total);
+		this.times = d.times ? new Times(d) : null;
 		this.found = null;
 		this.matches = null;
 		this.cutCache = new Map();
 		this.back = [];			/* zooms that Escape goes back to */
 		this.state = { tab: "graph", search: "", regex: false, case: false, invert: false,
-			       icicle: d.options.icicle, recursion: false, classes: null, hide: [], focus: -1, sand: -1 };
+			       icicle: d.options.icicle, recursion: false, classes: null, hide: [], focus: -1, sand: -1, window: null };
 		this.build(mount);
 		this.measure();
 		this.theme(this.stored("theme") || "auto");
@@ -931,7 +1053,8 @@ class Viewer {
 		this.toggles = {};
 		this.tabs = {};
 		for (const [name, label, title] of [["graph", "Graph", "the flame graph"], ["table", "Table", "functions by self and total"],
-						    ["sand", "Callers and callees", "of one function"]])
+						    ["sand", "Callers and callees", "of one function"],
+						    ...(this.times ? [["time", "Time", "when the samples were taken; a window of it"]] : [])])
 			this.tabs[name] = button(label, title, () => this.go({ tab: name }), { role: "tab", id: "xf-tab-" + name, "aria-controls": "xf-page-" + name });
 		this.input = el("input", { class: "xf-search", type: "search", placeholder: "Search ( / )", "aria-label": "Search functions",
 			autocomplete: "off", spellcheck: "false",
@@ -972,6 +1095,10 @@ class Viewer {
 				el("div", { class: "xf-half" }, el("div", { class: "xf-cap" }, "Callers"), this.callers.root),
 				el("div", { class: "xf-half" }, el("div", { class: "xf-cap" }, "Callees"), this.callees.root)),
 		};
+		if (this.times) {
+			this.heat = new HeatPane(this);
+			this.pages.time = el("div", { class: "xf-page", role: "tabpanel", id: "xf-page-time", "aria-labelledby": "xf-tab-time", hidden: true }, this.heat.root);
+		}
 		this.sort = { by: "self", down: true };
 
 		this.root = el("div", { class: "xf", lang: "en" },
@@ -991,7 +1118,7 @@ class Viewer {
 						toggle("Merge recursion", "direct recursion becomes one box", "recursion"), this.resetButton)),
 				this.legend),
 			this.panelBox,
-			el("main", { class: "xf-main" }, this.crumbs, this.pages.graph, this.pages.table, this.pages.sand),
+			el("main", { class: "xf-main" }, this.crumbs, ...Object.values(this.pages)),
 			el("footer", { class: "xf-foot" }, this.line, this.stateText),
 			this.tip, this.menuBox, this.live);
 		this.root.addEventListener("pointerdown", (e) => {
@@ -1082,6 +1209,8 @@ class Viewer {
 		this.showLegend();
 		for (const p of [this.pane, this.callers, this.callees])
 			p.ask(false);
+		if (this.heat)
+			this.heat.draw();
 	}
 	/* Orange grew, blue shrank, by share of the whole; the stronger the more. `inks` tells how much it shines through. */
 	diffInk(t, node, inks)
@@ -1147,6 +1276,8 @@ class Viewer {
 			p.push("of=" + title(s.sand));
 		for (const f of s.hide)
 			p.push("hide=" + title(f));
+		if (s.window)
+			p.push("w=" + s.window.map((x) => Math.round(x * 1e6) / 1e6).join("-"));
 		if (this.pane.zoom)
 			p.push("z=" + this.tree.path(this.pane.zoom).map(title).join(";"));
 		const hash = p.join("&");
@@ -1180,7 +1311,7 @@ class Viewer {
 		if (raw === this.hash && this.tree)
 			return;
 		Object.assign(s, { tab: "graph", search: "", regex: false, case: false, invert: false, icicle: o.icicle,
-				   recursion: false, classes: null, hide: [], focus: -1, sand: -1 });
+				   recursion: false, classes: null, hide: [], focus: -1, sand: -1, window: null });
 		for (const part of raw.split("&")) {
 			const k = part.indexOf("="), name = part.slice(0, k), v = part.slice(k + 1);
 			if (name === "t" && this.pages[v])
@@ -1205,6 +1336,8 @@ class Viewer {
 				s.sand = this.frameByTitle(dec(v));
 			else if (name === "hide" && this.frameByTitle(dec(v)) >= 0)
 				s.hide.push(this.frameByTitle(dec(v)));
+			else if (name === "w" && this.times && /^[\d.]+-[\d.]+$/.test(v))
+				s.window = v.split("-").map(Number);
 			else if (name === "z")
 				zoom = v;
 		}
@@ -1244,7 +1377,8 @@ class Viewer {
 	{
 		const s = this.state;
 
-		this.upright = derive(this.model, this.whole, Object.assign({}, s, { invert: false }));
+		const self = s.window && this.times ? this.times.selves(this.whole.n, s.window) : null;
+		this.upright = derive(this.model, this.whole, Object.assign({}, s, { invert: false, self }));
 		this.tree = s.invert ? invert(this.model, this.upright) : this.upright;
 		this.back = [];
 		this.tableOf = null;
@@ -1271,6 +1405,8 @@ class Viewer {
 			this.showTable();
 		else if (s.tab === "sand")
 			this.showSand();
+		else if (s.tab === "time")
+			this.heat.draw();
 		else
 			this.pane.ask(true);
 		if (s.tab !== "graph")
@@ -1280,7 +1416,7 @@ class Viewer {
 	reset()
 	{
 		Object.assign(this.state, { search: "", regex: false, case: false, invert: false, icicle: this.d.options.icicle,
-					    recursion: false, classes: null, hide: [], focus: -1 });
+					    recursion: false, classes: null, hide: [], focus: -1, window: null });
 		this.input.value = "";
 		this.rebuild(null);
 		this.toHash(true);
@@ -1314,7 +1450,7 @@ class Viewer {
 			this.zoomTo(this.back.length ? this.back.pop() : 0, true);
 		else if (s.search)
 			this.clearSearch();
-		else if (s.classes || s.hide.length || s.focus >= 0)
+		else if (s.classes || s.hide.length || s.focus >= 0 || s.window)
 			this.reset();
 	}
 	showCrumbs()
@@ -1336,6 +1472,8 @@ class Viewer {
 					"aria-current": n === z ? "location" : null, click: () => this.zoomTo(n) }, n ? this.model.title[t.frame[n]] : "all"));
 		}
 		const s = this.state, notes = [];
+		if (s.window)
+			notes.push(["only " + s.window.map((x) => x.toFixed(2)).join(" to ") + " s", () => this.filter({ window: null })]);
 		if (s.focus >= 0)
 			notes.push(["only stacks with " + this.model.title[s.focus], () => this.filter({ focus: -1 })]);
 		for (const f of s.hide)
@@ -1343,7 +1481,7 @@ class Viewer {
 		for (const [text, undo] of notes)
 			items.push(el("button", { type: "button", class: "xf-warn", title: "press to undo", click: undo }, text + " ×"));
 		fill(this.crumbs, ...items);
-		this.crumbs.hidden = s.tab !== "graph" || (!z && !notes.length);
+		this.crumbs.hidden = !notes.length && (s.tab !== "graph" || !z);
 	}
 	filter(change)
 	{
@@ -1590,7 +1728,9 @@ class Viewer {
 	told(pane, node, aloud)
 	{
 		if (node < 0) {
-			if (this.state.tab === "table")
+			if (this.state.tab === "time")
+				fill(this.line, el("span", { class: "xf-sub" }, "Each cell is a slice of time; the darker, the more samples."));
+			else if (this.state.tab === "table")
 				fill(this.line, el("span", { class: "xf-sub" }, "Press a function to see its callers and callees."));
 			else if (pane.hover < 0)
 				fill(this.line, el("span", { class: "xf-sub" }, "Point at a box to read about it, press to zoom, Escape to go back."));

@@ -5,7 +5,8 @@
  *	make-graph FORMAT KIND [NUMBER] [OPTION=VALUE …]  >file
  *
  * KIND: xen (a small host, all kinds of frames), big (about NUMBER boxes, seeded), deep (one stack of NUMBER
- * frames among others), hostile (names that try to break out), huge (weights over 2^53), empty.
+ * frames among others), hostile (names that try to break out), huge (weights over 2^53), timed (samples with
+ * times), empty.
  */
 #include "base/base.h"
 #include "render/render.h"
@@ -182,6 +183,24 @@ static void make_huge(void)
 	STACK((1ULL << 60) + 1, a, b);
 }
 
+/* 10 s with a sample each 10 ms: early for 4 s, late for 6 s; one sample has no time. */
+static void make_timed(void)
+{
+	frame_id early = frame("early", "app", "", 0, SPACE_USER, 0), late = frame("late", "app", "", 0, SPACE_USER, 0);
+	frame_id mainf = frame("main", "app", "", 0, SPACE_USER, 0);
+	node_id root = profile_child(&prof, 0, mainf);
+	struct profile_sample s = { 0, 1, 0, 0, 0, 1, 1 };
+	u32 i;
+
+	for (i = 0; i < 1000; i++) {
+		s.time = 5000000000ULL + i * 10000000ULL;
+		s.node = profile_child(&prof, root, i < 400 ? early : late);
+		profile_add_sample(&prof, &s);
+	}
+	s.time = UINT64_MAX;
+	profile_add_sample(&prof, &s);
+}
+
 static const char *option(int argc, char **argv, const char *name)
 {
 	size_t n = strlen(name);
@@ -221,7 +240,7 @@ int main(int argc, char **argv)
 	struct out o;
 
 	if (!w) {
-		fputs("usage: make-graph FORMAT xen|big|deep|hostile|huge|empty [NUMBER] [OPTION=VALUE …]\n", stderr);
+		fputs("usage: make-graph FORMAT xen|big|deep|hostile|huge|timed|empty [NUMBER] [OPTION=VALUE …]\n", stderr);
 		return 2;
 	}
 	strtab_init(&strings);
@@ -234,6 +253,7 @@ int main(int argc, char **argv)
 	ro.background = option(argc, argv, "bgcolors");
 	ro.icicle = option(argc, argv, "icicle") != NULL;
 	ro.annotate_all = option(argc, argv, "annotate") != NULL;
+	ro.flamechart = option(argc, argv, "flamechart") != NULL;
 	ro.plain_data = option(argc, argv, "plain") != NULL;
 	ro.dark = option(argc, argv, "dark") != NULL;
 	ro.color = option(argc, argv, "color") != NULL;
@@ -258,6 +278,9 @@ int main(int argc, char **argv)
 		in.quality = evil_quality;
 		in.nr_quality = ARRAY_SIZE(evil_quality);
 		make_hostile();
+	} else if (!strcmp(kind, "timed")) {
+		prof.keep_samples = true;
+		make_timed();
 	} else if (!strcmp(kind, "huge")) {
 		make_huge();
 	}

@@ -259,6 +259,47 @@ async function sizes(browser) {
 	await touch.context().close();
 }
 
+async function time(browser) {
+	const file = t.graph('html', 'timed');
+	let page = await t.open(browser, file);
+	const totals = () => {
+		const v = document.documentElement.xenflame;
+		// A box that is not there: its parent is found, which is not what was asked for.
+		return [v.tree.total[0], ...['early', 'late'].map(f => v.frameByTitle(f)).map(f => [...v.tree.frame].indexOf(f)).map(n => n < 0 ? 0 : v.tree.total[n])];
+	};
+	t.equal(await page.evaluate(totals), [1001, 400, 601], 'all samples');
+	await page.locator('[role=tab]', { hasText: 'Time' }).click();
+	await page.locator('input[aria-label="from, seconds"]').fill('3');
+	await page.locator('input[aria-label="from, seconds"]').press('Enter');
+	await page.locator('input[aria-label="to, seconds"]').fill('5');
+	await page.locator('input[aria-label="to, seconds"]').press('Enter');
+	await page.waitForTimeout(100);
+	t.equal(await page.evaluate(totals), [200, 100, 100], 'a window of two seconds');
+	t.match(await hash(page), /w=3-5/, 'in the address');
+	const box = await page.locator('.xf-heat canvas').boundingBox();
+	await page.mouse.move(box.x + 1, box.y + 1);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width / 4, box.y + 1, { steps: 3 });
+	await page.mouse.up();
+	await page.waitForTimeout(100);
+	const dragged = await page.evaluate(totals);
+	t.ok(dragged[0] > 150 && dragged[0] < 350 && dragged[0] === dragged[1], `a window by dragging (${dragged})`);
+	await page.locator('.xf-crumbs button', { hasText: 'only' }).click();
+	t.equal(await page.evaluate(totals), [1001, 400, 601], 'and all again');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+	page = await t.open(browser, `file://${file}#w=0-1`);
+	t.equal(await page.evaluate(totals), [100, 100, 0], 'window from the address');
+	await page.context().close();
+	page = await t.open(browser, t.graph('svg', 'timed', 'flamechart=1'));
+	const order = await page.evaluate(() => {
+		const v = document.documentElement.xenflame;
+		return [...v.tree.frame].slice(1).map((f, i) => [v.model.title[f], v.tree.total[i + 1]]);
+	});
+	t.equal(order, [['main', 1000], ['early', 400], ['late', 600]], 'flame chart: in order of time');
+	await page.context().close();
+}
+
 t.run(async (browser) => {
 	for (const format of ['svg', 'html']) {
 		const file = t.graph(format, 'xen');
@@ -272,4 +313,5 @@ t.run(async (browser) => {
 		await dark(browser, file);
 	}
 	await sizes(browser);
+	await time(browser);
 });
