@@ -40,7 +40,7 @@ void folded_escape(struct buf *b, const char *s, size_t n)
 		if (!len)
 			escape = true;
 		else if (len > 1)
-			escape = false;
+			escape = i == 0 && cp == 0xfeff;	/* would be taken for a byte order mark */
 		else if (s[i] == '%')
 			escape = is_escape(s + i, n - i);
 		else if (s[i] == ' ' || s[i] == '#')
