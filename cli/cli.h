@@ -84,10 +84,16 @@ struct run {
 	VEC(struct render_fact) facts;
 	struct arena facts_arena;
 	char *title;
+	bool annotated;			/* an input marks its frames `_[k]` …: writers are to do so too */
+	bool two_columns;		/* folded stacks with two counts: profile is after, base before */
+	VEC(u64) base;			/* by node */
+	u64 base_samples;
 };
 
 void run_init(struct run *r);
 void run_release(struct run *r);
+/* With two_columns: a profile of what was before, with the frames and nodes of r->profile. */
+void run_base(const struct run *r, struct profile *base);
 /* Reads one recording and adds it to r->profile. */
 int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err) MUST_CHECK;
 

@@ -86,6 +86,7 @@ struct pipeline {
 	struct perf_chain chain;
 	VEC(u32) events;	/* profile's event by the recording's */
 	VEC(u64) node_samples;	/* samples by leaf node, for the shares of what is unresolved */
+	u64 scale;		/* weights of the input count 1/scale */
 	VEC(u64) last_time;	/* by cpu, for the check of periods */
 	VEC(u8) cpu_seen;
 	u64 impossible_periods;
@@ -482,6 +483,14 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 	return e;
 }
 
+/* A weight in other decimals; rounded. */
+static u64 rescale(u64 weight, u64 to, u64 from)
+{
+	__extension__ unsigned __int128 w = ((unsigned __int128)weight * to + from / 2) / from;
+
+	return w > UINT64_MAX ? UINT64_MAX : (u64)w;
+}
+
 /* ---- filters ---- */
 
 /* "1,2-4" */
@@ -677,6 +686,14 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	weight = p->opts->weight_period ? s->period : 1;
 	if (__builtin_mul_overflow(weight, s->count, &weight))
 		weight = UINT64_MAX;
+	if (p->scale != r->profile.weight_scale)
+		weight = rescale(weight, r->profile.weight_scale, p->scale);
+	if (s->base_count) {
+		while (r->base.n <= e.node)
+			vec_push(&r->base, 0);
+		r->base.v[e.node] += rescale(s->base_count, r->profile.weight_scale, p->scale);
+		r->base_samples += s->base_count;
+	}
 	profile_add(&r->profile, event, e.node, s->count, weight);
 	if (r->profile.keep_samples)
 		vec_push(&r->profile.samples, ((struct profile_sample){ .time = s->time, .weight = weight, .node = e.node,
@@ -970,6 +987,10 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	if (!p.reader)
 		goto out;
 	m = perf_meta(p.reader);
+	p.scale = (u64)m->weight_scale;
+	if (!r->profile.events.n)
+		r->profile.weight_scale = p.scale;
+	r->two_columns |= m->two_columns;
 
 	/* Symbol files beside the recording come first. */
 	if (strcmp(path, "-"))
@@ -999,6 +1020,7 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	if (rc < 0)
 		goto out;
 	tell_rest(&p);
+	r->annotated |= m->annotated;
 	add_facts(&p);
 	if (r->samples == before) {
 		rc = error_set(err, r->filtered ? "'%s': no sample passes the filters" : "'%s': no samples", path);
@@ -1046,4 +1068,36 @@ void run_release(struct run *r)
 	strtab_release(&r->strings);
 	arena_release(&r->facts_arena);
 	vec_release(&r->facts);
+	vec_release(&r->base);
+}
+
+void run_base(const struct run *r, struct profile *base)
+{
+	const struct profile *p = &r->profile;
+	VEC(node_id) nodes = { NULL, 0, 0 };
+	size_t i;
+	u32 event;
+
+	profile_init(base, p->strings);
+	base->by_line = p->by_line;
+	base->unit = p->unit;
+	base->weight_scale = p->weight_scale;
+	vec_push(&nodes, 0);
+	for (i = 1; i < p->nodes.n; i++) {
+		const struct cct_node *n = &p->nodes.v[i];
+		frame_id f = profile_frame(base, &p->frames.v[n->frame]);
+
+		vec_push(&nodes, profile_child(base, nodes.v[n->parent], f));
+	}
+	for (i = 0; i < p->events.n; i++) {
+		event = profile_event(base, p->events.v[i].name);
+		/* Folded stacks have one event. */
+		if (i)
+			continue;
+		profile_add(base, event, 0, r->base_samples, 0);
+		for (size_t k = 0; k < r->base.n; k++)
+			if (r->base.v[k])
+				profile_add(base, event, nodes.v[k], 0, r->base.v[k]);
+	}
+	vec_release(&nodes);
 }

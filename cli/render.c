@@ -405,7 +405,12 @@ int draw_write(struct run *r, const struct draw_args *a, const struct render_wri
 	       struct error *err)
 {
 	struct render_input in = { .profile = v->profile, .view = v };
+	struct render_opts opts = a->render;
 	struct out out;
+
+	opts.annotate_all |= r->annotated;
+	if (r->profile.weight_scale > 1)
+		opts.factor = (opts.factor > 0 ? opts.factor : 1) / (double)r->profile.weight_scale;
 
 	if (a->anonymous)
 		drop_identifying_facts(r);
@@ -414,7 +419,7 @@ int draw_write(struct run *r, const struct draw_args *a, const struct render_wri
 	in.quality = quality_list(r, &in.nr_quality);
 	if (out_open(&out, a->output ? a->output : "-", err))
 		return -1;
-	if (w->write(&out, &in, &a->render, err)) {
+	if (w->write(&out, &in, &opts, err)) {
 		out_abort(&out);
 		return -1;
 	}
@@ -424,6 +429,7 @@ int draw_write(struct run *r, const struct draw_args *a, const struct render_wri
 static int render_all(struct draw_args *a, const struct render_writer *w, const char *const *files)
 {
 	struct error err = { "" };
+	struct profile base = { 0 };
 	struct view view = { 0 };
 	struct run run;
 	int ret = EXIT_FAILED;
@@ -443,8 +449,13 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 	if (err.msg[0])
 		goto out;
 	run.profile.unit = draw_unit(&run, a, a->view.event);
-	if (view_build(&view, &run.profile, &a->view, &err))
+	if (run.two_columns) {
+		run_base(&run, &base);
+		if (view_build_diff(&view, &run.profile, &base, &a->view, &(struct diff_opts){ .norm = DIFF_NONE }, &err))
+			goto out;
+	} else if (view_build(&view, &run.profile, &a->view, &err)) {
 		goto out;
+	}
 	if (!view.nodes.v[0].total && (a->view.only || a->view.hide || a->view.focus || a->view.no_idle)) {
 		error_set(&err, "'%s': no stack passes --only, --hide, --focus or --no-idle", files[0]);
 		goto out;
@@ -462,6 +473,7 @@ out:
 	else if (ret == EXIT_FAILED && !a->quiet)
 		tell("--strict: the warnings above make this a failure");
 	view_release(&view);
+	profile_release(&base);
 	run_release(&run);
 	if (ret == EXIT_DONE && a->open && draw_show(a->output))
 		ret = EXIT_FAILED;

@@ -275,6 +275,7 @@ struct block {
 	u64_column up, callee, fresh, self, base;			/* of nodes */
 	VEC(u32) frame;			/* by node, from callee and fresh */
 	struct buf unit, event;
+	double factor;
 };
 
 static void get_column(struct json *j, u64_column *c)
@@ -316,6 +317,31 @@ static void get_columns(struct json *j, const struct member *members, size_t n)
 				get_column(j, members[i].column);
 			else
 				skip_value(j);
+		} while (!j->bad && eat(j, ','));
+		want(j, '}');
+	}
+	buf_release(&key);
+}
+
+/* Numbers are shown multiplied by options.factor: 0.01 for a picture of weights with two decimals. */
+static void get_options(struct json *j, struct block *b)
+{
+	struct buf key = BUF_INIT;
+
+	want(j, '{');
+	if (!eat(j, '}')) {
+		do {
+			get_string(j, &key);
+			want(j, ':');
+			if (!strcmp(buf_str(&key), "factor") && peek(j)) {
+				char digits[32];
+				size_t n = MIN((size_t)(j->end - j->p), sizeof(digits) - 1);
+
+				memcpy(digits, j->p, n);
+				digits[n] = 0;
+				b->factor = strtod(digits, NULL);
+			}
+			skip_value(j);
 		} while (!j->bad && eat(j, ','));
 		want(j, '}');
 	}
@@ -379,6 +405,8 @@ static void get_block(struct json *j, struct block *b, struct strtab *st)
 			get_columns(j, frames, ARRAY_SIZE(frames));
 		else if (!strcmp(buf_str(&key), "nodes"))
 			get_columns(j, nodes, ARRAY_SIZE(nodes));
+		else if (!strcmp(buf_str(&key), "options"))
+			get_options(j, b);
 		else if (!strcmp(buf_str(&key), "unit"))
 			get_string(j, &b->unit);
 		else if (!strcmp(buf_str(&key), "event"))
@@ -465,7 +493,7 @@ static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tr
 {
 	VEC(u32) ids = { NULL, 0, 0 };
 	size_t n = b->name.n, m = b->up.n, bad = 0, i;
-	u64 depth = 0, name = 0;
+	u64 depth = 0, name = 0, scale;
 	int ret = -1;
 
 	if (b->suffix.n != n || b->module.n != n || b->file.n != n || b->line.n != n || b->space.n != n ||
@@ -508,6 +536,9 @@ static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tr
 							    b->base.n ? b->base.v[i] : 0 }));
 	}
 	r->meta.two_columns = b->base.n > 0;
+	for (scale = 10; scale <= 1000000000; scale *= 10)
+		if (b->factor > 0.9999 / (double)scale && b->factor < 1.0001 / (double)scale)
+			r->meta.weight_scale = (double)scale;
 	tree->unit = xstrdup(buf_str(b->event.n ? &b->event : &b->unit));
 	ret = 0;
 out:

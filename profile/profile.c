@@ -7,6 +7,7 @@ void profile_init(struct profile *p, struct strtab *strings)
 	memset(p, 0, sizeof(*p));
 	p->strings = strings;
 	p->unit = "samples";
+	p->weight_scale = 1;
 	index_init(&p->frame_index);
 	index_init(&p->node_index);
 	vec_push(&p->nodes, ((struct cct_node){ 0 }));

@@ -45,6 +45,7 @@ struct profile {
 	VEC(struct profile_event) events;
 	VEC(struct profile_sample) samples;
 	const char *unit;		/* of weights: "samples" or "cycles" …; borrowed */
+	u64 weight_scale;		/* a power of ten: weights count 1/weight_scale of the unit; 1 unless the input has decimals */
 	struct index frame_index, node_index;
 };
 
