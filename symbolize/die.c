@@ -263,7 +263,7 @@ static int abbrev_cmp(const void *pa, const void *pb)
 int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, u64 *steps)
 {
 	const struct die_section *s = &u->s->abbrev;
-	const u8 *p, *end = s->p + s->n;
+	const u8 *p, *end;
 	bool bad = false;
 	size_t i;
 
@@ -280,6 +280,7 @@ int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, 
 	if (u->abbrev_offset >= s->n)
 		return -1;
 	p = s->p + u->abbrev_offset;
+	end = s->p + s->n;
 	while (a->v.n < MAX_ABBREVS) {
 		struct die_abbrev ab = { .attr = (u32)a->attrs.n, .sibling_at = VARIES };
 		u64 tag = 0, size = 0;

@@ -29,6 +29,7 @@ static void ask(struct symfile *f, u64 addr)
 
 	if (!symfile_lookup(f, addr, &frames)) {
 		must(!frames.frames.n);
+		vec_release(&frames.frames);
 		return;
 	}
 	n = frames.frames.n;
