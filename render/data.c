@@ -577,8 +577,11 @@ static void gzip(struct buf *out, const struct buf *in)
 	int r = Z_OK;
 
 	memset(&z, 0, sizeof(z));
-	/* 15 + 16: a gzip header, without name and time. */
-	if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+	/*
+	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten times as long
+	 * on columns of numbers: worth it for what is mailed, not for a million nodes.
+	 */
+	if (deflateInit2(&z, in->n < 1 << 20 ? 9 : 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
 		abort();
 	while (r != Z_STREAM_END) {
 		size_t part = MIN(in->n - done, (size_t)1 << 30);
