@@ -63,10 +63,11 @@ static u32 walk(u32 *stack, u32 *at, u32 max)
 	u32 n = 0, f = rnd(20);
 
 	while (n < max && f < FUNCTIONS) {
-		static const u8 pick[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 3 };
+		/* Mostly the first one: half of the stacks come more than once. */
+		static const u8 pick[64] = { 1, 2 };
 
 		stack[n] = f;
-		at[n] = pick[rnd(16)];
+		at[n] = pick[rnd(64)];
 		f = fn[f].callee[at[n++]];
 	}
 	return n;
