@@ -641,17 +641,6 @@ static enum head_kind scan_back(const char *p, const char *end, struct head *h, 
 	for (e = p; e < end && !is_blank(*e); e++)
 		;
 	word = (struct span){ p, (size_t)(e - p) };
-	if (span_starts(word, "PERF_RECORD_")) {
-		if (span_starts(word, "PERF_RECORD_LOST")) {
-			const char *l = memmem(e, (size_t)(end - e), "lost ", 5);
-
-			if (l)
-				l += 5;
-			if (l && !parse_dec(&l, end, &v))
-				h->lost = v;
-		}
-		return HEAD_OTHER;
-	}
 	if (all_digits(word)) {
 		const char *n = skip_blanks(e, end);
 		const char *ne = n;
@@ -683,8 +672,6 @@ static enum head_kind scan_back(const char *p, const char *end, struct head *h, 
 		h->event = (struct span){ p, (size_t)(c - p) };
 		p = c + 1;
 	}
-	if (span_starts(h->event, "PERF_RECORD_"))
-		return HEAD_OTHER;
 	h->frame = flat_frame((struct span){ p, (size_t)(end - p) });
 	return HEAD_SAMPLE;
 }
@@ -741,6 +728,21 @@ static bool scan_bare_flat(const char *p, const char *end, struct head *h)
 	return false;
 }
 
+/*
+ * A number alone is a tid (set in 5 or 7 columns) or a period (in 10): which, the blanks before it tell.
+ */
+static bool is_wide_number(const char *p, struct span word)
+{
+	const char *q = word.p;
+
+	if (!all_digits(word))
+		return false;
+	while (q > p && q[-1] == ' ')
+		q--;
+	/* One blank goes with the comm. */
+	return word.p + word.n - q >= (q > p ? 11 : 10);
+}
+
 /* Without a time: the event's colon with a tid, and perhaps a period, before it. */
 static enum head_kind scan_no_time(const char *p, const char *end, struct head *h)
 {
@@ -770,11 +772,14 @@ static enum head_kind scan_no_time(const char *p, const char *end, struct head *
 				has_period = true;
 			}
 		}
-		if (name.n && !is_digit(name.p[0]) && scan_front(p, e, h, &has_tid) && (has_tid || has_period)) {
+		if (!has_period && name.n && is_wide_number(p, word) && span_u64(word, &h->period)) {
+			e = f;
+			has_period = true;
+		}
+		if (name.n && !is_digit(name.p[0]) && (scan_front(p, e, h, &has_tid) || skip_blanks(p, e) == e) &&
+		    (has_tid || has_period)) {
 			h->time = PERF_NO_TIME;
 			h->event = (struct span){ name.p, (size_t)(c - name.p) };
-			if (span_starts(h->event, "PERF_RECORD_"))
-				return HEAD_OTHER;
 			h->frame = flat_frame((struct span){ c + 1, (size_t)(end - c - 1) });
 			return HEAD_SAMPLE;
 		}
@@ -783,17 +788,39 @@ static enum head_kind scan_no_time(const char *p, const char *end, struct head *
 	return HEAD_NONE;
 }
 
-/* "comm tid" or "tid" and nothing else (`-F comm,tid,ip,sym`). */
+/* "comm tid", "tid", "comm period" … and nothing else (`-F comm,tid,ip,sym`). */
 static bool scan_bare(const char *p, const char *end, struct head *h)
 {
+	struct span word;
+	const char *e;
 	bool has_tid;
+	u64 v;
 
-	if (!scan_front(p, end, h, &has_tid) || !has_tid)
-		return false;
-	h->time = PERF_NO_TIME;
 	h->period = 1;
+	while (end > p && (is_blank(end[-1]) || end[-1] == '\r'))
+		end--;
+	e = end;
+	word = last_word(p, &e);
+	if (is_wide_number(p, word) && span_u64(word, &v)) {
+		h->period = v;
+		if (!scan_front(p, e, h, &has_tid) && skip_blanks(p, e) < e)
+			return false;
+	} else if (!scan_front(p, end, h, &has_tid) || !has_tid) {
+		return false;
+	}
+	h->time = PERF_NO_TIME;
 	h->event.n = h->frame.n = 0;
 	return true;
+}
+
+static u64 lost_of(const char *p, const char *end)
+{
+	const char *l = memmem(p, (size_t)(end - p), "lost ", 5);
+	u64 v = 0;
+
+	if (l)
+		l += 5;
+	return l && !parse_dec(&l, end, &v) ? v : 0;
 }
 
 /*
@@ -809,6 +836,13 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 	u64 ns;
 
 	h->lost = 0;
+	c = memmem(p, (size_t)(end - p), "PERF_RECORD_", 12);
+	if (c && (c == p || c[-1] == ' ')) {
+		/* In dumps (`-D`) "0x1f40 [0x30]: " stands before it, and the record may be told again. */
+		if (!strncmp(c + 12, "LOST", 4) && !(c >= p + 3 && c[-3] == ']'))
+			h->lost = lost_of(c, end);
+		return HEAD_OTHER;
+	}
 	while (end > p && (is_blank(end[-1]) || end[-1] == '\r'))
 		end--;
 	for (c = p; (c = memchr(c, ':', (size_t)(end - c))); c++) {
@@ -817,9 +851,9 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 		if (!scan_time(p, c, &first, &ns))
 			continue;
 		t = (struct head){ .time = ns };
-		if (first > p && !scan_front(p, first, &t, &has_tid))
+		if (skip_blanks(p, first) < first && !scan_front(p, first, &t, &has_tid))
 			continue;
-		if (first == p) {
+		if (skip_blanks(p, first) == first) {
 			t.pid = t.tid = PERF_NO_PID;
 			t.cpu = t.vcpu = PERF_NO_CPU;
 		}
@@ -841,8 +875,6 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 		return kind;
 	if (scan_bare_flat(p, end, h))
 		return HEAD_SAMPLE;
-	if (memmem(p, (size_t)(end - p), "PERF_RECORD_", 12))
-		return HEAD_OTHER;
 	return HEAD_NONE;
 }
 
@@ -890,23 +922,40 @@ static const char *read_stack(struct text_worker *w, struct text_piece *piece, c
 /* Lines beside samples that are understood: dumps (`-D`), registers, source text, errors of the trace decoder. */
 static bool is_known_line(const char *p, const char *end)
 {
-	struct span s = { p, (size_t)(end - p) };
+	struct span s = span_trim((struct span){ p, (size_t)(end - p) });
 
-	return span_starts(s, " ABI:") || span_starts(s, "|") || span_starts(s, "#") || span_starts(s, ". ") ||
-	       span_starts(s, "...") || span_starts(s, " ...") || span_starts(s, " instruction trace error") ||
-	       memmem(p, s.n, "PERF_RECORD_", 12);
+	switch (s.n ? s.p[0] : 0) {
+	case '.':
+		return s.n == 1 || s.p[1] == '.' || s.p[1] == ' ';
+	case '0':
+		return span_starts(s, "0x") && memmem(s.p, s.n, "]: event: ", 10);
+	case '|':
+	case '#':
+		return true;
+	case 'A':
+		return *p == ' ' && span_starts(s, "ABI:");
+	case 'i':
+		return *p == ' ' && span_starts(s, "instruction trace error");
+	default:
+		return false;
+	}
 }
 
+/* Whether the line at p, which `end` may be far behind, is one of a stack. */
 static bool is_frame_line(const char *p, const char *end)
 {
 	u64 addr;
 
-	return p < end && is_blank(*p) && scan_addr(skip_blanks(p, end), end, &addr);
+	if (p >= end || !is_blank(*p))
+		return false;
+	end = line_end(p, end);
+	return scan_addr(skip_blanks(p, end), end, &addr) != NULL;
 }
 
 struct open_sample {
 	struct text_sample s;
 	bool open;
+	bool tabs;		/* its frames start with a tab, as perf prints them */
 };
 
 static void sample_close(struct text_piece *piece, struct open_sample *o)
@@ -931,6 +980,7 @@ static void sample_open(struct text_worker *w, struct text_piece *piece, struct 
 	if (h->event.n)
 		o->s.event = text_worker_name(w, piece, h->event.p, h->event.n);
 	o->open = true;
+	o->tabs = false;
 }
 
 /* A single frame at the end of the first line, with a source line perhaps below it. */
@@ -981,8 +1031,10 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		if (o.open && is_blank(*p)) {
 			next = p;
 			/* With blanks instead of a tab it can as well be a first line, its comm set to the right. */
-			if (*p == '\t' || scan_head(p, line_end(p, end), &h) == HEAD_NONE)
+			if (*p == '\t' || (!o.tabs && scan_head(p, line_end(p, end), &h) == HEAD_NONE)) {
+				o.tabs |= *p == '\t';
 				next = read_stack(w, piece, p, end);
+			}
 			if (next != p) {
 				p = next;
 				continue;
@@ -1002,12 +1054,25 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			p = next;
 			continue;
 		}
+		if ((*p == '.' || *p == ' ' || *p == '0') && is_known_line(p, e)) {
+			/* Registers stand behind the frames, dumps before the sample. */
+			if (*p == ' ')
+				sample_close(piece, &o);
+			piece->lines++;
+			p = next;
+			continue;
+		}
 		kind = *p == '\t' ? HEAD_NONE : scan_head(p, e, &h);
-		if (kind == HEAD_NONE && !is_blank(*p) && is_frame_line(next, end)) {
+		if (kind == HEAD_NONE && *p != '\t' && next < end && (!is_blank(*p) || *next == '\t') &&
+		    is_frame_line(next, end) && !is_known_line(p, e)) {
 			/* What stands above frames is a first line, be it a comm alone. */
 			if (!scan_bare(p, e, &h)) {
 				h = no_head;
 				h.comm = span_trim((struct span){ p, (size_t)(e - p) });
+				if (h.comm.n > 1 && h.comm.p[h.comm.n - 1] == ':' && !memchr(h.comm.p, ' ', h.comm.n)) {
+					h.event = (struct span){ h.comm.p, h.comm.n - 1 };
+					h.comm.n = 0;
+				}
 			}
 			kind = HEAD_SAMPLE;
 		}
@@ -1015,7 +1080,7 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			sample_open(w, piece, &o, &h);
 			piece->lines++;
 			/* Frames below mean that the rest of the line is something else. */
-			if (h.frame.n && !(next < end && *next == '\t' && is_frame_line(next, line_end(next, end)))) {
+			if (h.frame.n && !(next < end && *next == '\t' && is_frame_line(next, end))) {
 				next = flat_stack(w, piece, h.frame, next, end);
 				sample_close(piece, &o);
 			}
@@ -1042,8 +1107,10 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			continue;
 		}
 		if (is_known_line(p, e)) {
-			if (span_starts((struct span){ p, (size_t)(e - p) }, " ABI:"))
-				sample_close(piece, &o);
+			/* passed over */
+		} else if (o.open && o.tabs && is_frame_line(p, e)) {
+			/* A physical address, which stands behind the stack (`-F +phys_addr`). */
+			sample_close(piece, &o);
 		} else if (!o.open && !is_blank(*p) && scan_bare(p, e, &h)) {
 			/* A sample without any frame, by its tid. */
 			sample_open(w, piece, &o, &h);

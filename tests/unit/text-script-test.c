@@ -64,6 +64,15 @@ static void test_heads(void)
 	STR_EQ(read_text("cxx 3 2026-11-29 17:00:01.123456 7741.315925:  33 cpu-clock: \n\t 1 f (x)\n", T | P),
 	       "-1/3;[-1];7741315925000;cxx;f 33\n");
 	STR_EQ(read_text("swapper -1/-1 [000] 1.5: 2 cycles: \n\t 1 f (x)\n", T), "-1/-1;[0];1500000000;swapper;f 1\n");
+	/* A number is a period where it is set in ten columns. */
+	STR_EQ(read_text("busy_fp    1003009 cpu-clock: \n\t 1 f (x)\n", T | E | P), "cpu-clock;-1/-1;[-1];-1;busy_fp;f 1003009\n");
+	STR_EQ(read_text("busy_fp    1003009 \n\t 1 f (x)\n", T | P), "-1/-1;[-1];-1;busy_fp;f 1003009\n");
+	STR_EQ(read_text("   1003009 cpu-clock: \n\t 1 f (x)\n", T | E | P), "cpu-clock;-1/-1;[-1];-1;f 1003009\n");
+	STR_EQ(read_text("   1003009 \n\t 1 f (x)\n", T | P), "-1/-1;[-1];-1;f 1003009\n");
+	STR_EQ(read_text("30387 \n\t 1 f (x)\n", T | P), "-1/30387;[-1];-1;f 1\n");
+	STR_EQ(read_text(" 7707.645879: \n\t 1 f (x)\n", T), "-1/-1;[-1];7707645879000;f 1\n");
+	STR_EQ(read_text(" 7707.645879: cpu-clock: \n\t 1 f (x)\n", T | E), "cpu-clock;-1/-1;[-1];7707645879000;f 1\n");
+	STR_EQ(read_text("cpu-clock: \n\t 1 f (x)\n", E), "cpu-clock;f 1\n");
 	/* Comms with anything in them. */
 	STR_EQ(read_text("wrk: 7/3 [x] 1 30476  7741.322675:    3367003 cpu-clock: \n\t 1 f (x)\n", T),
 	       "-1/30476;[-1];7741322675000;wrk: 7/3 [x] 1;f 1\n");
@@ -239,6 +248,17 @@ static void test_others(void)
 	/* Registers end a sample. */
 	STR_EQ(read_text("a 1 1.000000: 1 e: \n\t 10 f (/x)\n ABI:2 AX:0x1\na 1 1.000000: 1 e: \n\t 10 f (/x)\n ABI:2 AX:0x1\n\n", 0),
 	       "a;f 1\na;f 1\n");
+	/* A physical address behind the stack; a dump around the sample. */
+	STR_EQ(read_text("a 1 1.000000: 1 e:       0  5 |OP N/A|  \n\t 10 f (/x)\n               0\nb 1 1.000000: 1 e: \n\t 10 f (/x)\n", 0),
+	       "a;f 1\nb;f 1\n");
+	EQ(sums.bad, 0);
+	STR_EQ(read_text("0x478@perf.data [0x80]: event: 10\n.\n. ... raw event: size 128 bytes\n.  0000:  0a 00 00 00  ....\n\n"
+			 "7707646878845 0x4f8 [0x50]: PERF_RECORD_SAMPLE(IP, 0x2): 30387/30387: 0x55fd37024326 period: 1003009 addr: 0\n"
+			 "... FP chain: nr:2\n.....  0: fffffffffffffe00\n.....  1: 000055fd37024326\n"
+			 " ... thread: a:1\n ...... dso: /x\na 1  7.646878:    1003009 e: \n\t            1326 f+0x26 (/x)\n\n"
+			 "0 0x108 [0x50]: PERF_RECORD_LOST lost 5\n", 0), "a;f 1\n");
+	EQ(sums.bad, 0);
+	EQ(sums.lost, 0);
 	STR_EQ(read_text("", 0), "");
 	STR_EQ(read_text("\n\n\r\n", 0), "");
 }
