@@ -294,7 +294,7 @@ static void add_slice(struct spreads *s, const struct view *v, const struct func
 	}
 }
 
-/* Slices of equal length in time, or of equal numbers of samples where times are missing. */
+/* Slices of equal length in time. Without times there are none: the order of, say, folded stacks is that of names. */
 static void measure(struct spreads *s, const struct side *side, const struct view *v, const struct functions *f, u32 slices)
 {
 	VEC(struct placed) samples = { 0 };
@@ -314,9 +314,14 @@ static void measure(struct spreads *s, const struct side *side, const struct vie
 		timed = timed && x->time != UINT64_MAX;
 		vec_push(&samples, ((struct placed){ x->time, x->weight, side->node[node] }));
 	}
+	if (!timed || !samples.n)
+		goto out;
+	qsort(samples.v, samples.n, sizeof(*samples.v), cmp_placed);
+	first = samples.v[0].time;
+	length = samples.v[samples.n - 1].time - first;
 	/* Fewer than five samples a slice say nothing of its spread. */
 	slices = MIN(slices, (u32)MIN(samples.n / 5, UINT32_MAX));
-	if (slices < 5)
+	if (slices < 5 || !length)
 		goto out;
 	s->node_self = xcalloc(v->nodes.n, sizeof(*s->node_self));
 	s->node_total = xcalloc(v->nodes.n, sizeof(*s->node_total));
@@ -326,15 +331,10 @@ static void measure(struct spreads *s, const struct side *side, const struct vie
 	total = xcalloc(v->nodes.n, sizeof(*total));
 	fn_self = xcalloc(f->frames.n, sizeof(*fn_self));
 	fn_total = xcalloc(f->frames.n, sizeof(*fn_total));
-	if (timed)
-		qsort(samples.v, samples.n, sizeof(*samples.v), cmp_placed);
-	first = samples.v[0].time;
-	length = samples.v[samples.n - 1].time - first;
-	timed = timed && length > 0;
 	for (slice = 0; slice < slices; slice++) {
 		for (; k < samples.n; k++) {
 			const struct placed *x = &samples.v[k];
-			double at = timed ? (double)(x->time - first) / ((double)length + 1) : (double)k / (double)samples.n;
+			double at = (double)(x->time - first) / ((double)length + 1);
 
 			if ((u32)(at * slices) > slice && slice + 1 < slices)
 				break;

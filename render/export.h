@@ -42,6 +42,10 @@ bool export_is_inlined(const struct view *v, u32 node);
 /* A comparison as a table (diff-table.c). */
 void export_diff_table(struct out *o, const struct view *v, const struct render_opts *opts);
 
+/* A speedscope file up to the list of its profiles, which "]}" ends (speedscope.c). */
+void export_speedscope_head(struct out *o, const struct profile *p, const struct export_frames *frames,
+			    const struct render_opts *opts);
+
 /* The title that the user gave, or "xenflame". */
 const char *export_title(const struct render_opts *opts);
 /* Appends a JSON string. */

@@ -351,22 +351,16 @@ static void write_libs(struct firefox *x)
 
 static void write_thread(struct firefox *x, const struct thread *t, size_t number)
 {
-	const struct export_part *part = &x->threads.parts.v.v[t->part];
 	struct buf *b = &x->o->buf, name = BUF_INIT;
 	str_id comm = thread_comm(x->v, t);
 	size_t i;
 
-	if (comm)
-		buf_put(&name, strtab_get(x->p->strings, comm), strtab_len(x->p->strings, comm));
-	else
-		buf_puts(&name, "all");
 	buf_puts(b, number ? ",\n{\"processName\":" : "\n{\"processName\":");
-	buf_json(b, name.p, name.n);
-	if (x->threads.parts.v.n > 1 && part->name) {
-		buf_puts(&name, " (");
-		buf_put(&name, strtab_get(x->p->strings, part->name), strtab_len(x->p->strings, part->name));
-		buf_putc(&name, ')');
-	}
+	if (comm)
+		export_json_id(b, x->p->strings, comm);
+	else
+		export_json(b, "all");
+	thread_name(&x->threads, x->v, t, &name);
 	buf_puts(b, ",\"name\":");
 	buf_json(b, name.p, name.n);
 	buf_release(&name);

@@ -112,6 +112,18 @@ static void write_part(struct out *o, const struct view *v, const struct export_
 	free(path);
 }
 
+void export_speedscope_head(struct out *o, const struct profile *p, const struct export_frames *frames,
+			    const struct render_opts *opts)
+{
+	out_puts(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"name\":");
+	export_json(&o->buf, export_title(opts));
+	out_puts(o, ",\"exporter\":");
+	export_json(&o->buf, PACKAGE_STRING);
+	out_puts(o, ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
+	write_frames(o, p, frames, opts);
+	out_puts(o, "]},\n\"profiles\":[");
+}
+
 static int speedscope_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
 			    struct error *err)
 {
@@ -122,13 +134,7 @@ static int speedscope_write(struct out *o, const struct render_input *in, const 
 	(void)err;
 	export_frames_init(&frames, in->view);
 	export_parts_init(&parts, in->view);
-	out_puts(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"name\":");
-	export_json(&o->buf, export_title(opts));
-	out_puts(o, ",\"exporter\":");
-	export_json(&o->buf, PACKAGE_STRING);
-	out_puts(o, ",\"activeProfileIndex\":0,\n\"shared\":{\"frames\":[");
-	write_frames(o, in->profile, &frames, opts);
-	out_puts(o, "]},\n\"profiles\":[");
+	export_speedscope_head(o, in->profile, &frames, opts);
 	for (i = 0; i < parts.v.n; i++) {
 		if (i)
 			out_puts(o, ",\n");

@@ -159,3 +159,75 @@ str_id thread_comm(const struct view *v, const struct thread *t)
 {
 	return t->root ? v->profile->frames.v[v->nodes.v[t->root].frame].function : 0;
 }
+
+void thread_name(const struct threads *threads, const struct view *v, const struct thread *t, struct buf *b)
+{
+	const struct strtab *strings = v->profile->strings;
+	str_id comm = thread_comm(v, t), event = threads->parts.v.v[t->part].name;
+
+	if (comm)
+		buf_put(b, strtab_get(strings, comm), strtab_len(strings, comm));
+	else
+		buf_puts(b, "all");
+	if (threads->parts.v.n > 1 && event) {
+		buf_puts(b, " (");
+		buf_put(b, strtab_get(strings, event), strtab_len(strings, event));
+		buf_putc(b, ')');
+	}
+}
+
+/* The nodes of a stack below a depth, outermost first; their number. */
+static u32 find_path(const struct view *v, u32 node, u32 depth, u32 *path)
+{
+	u32 i, k, n = v->nodes.v[node].depth > depth ? v->nodes.v[node].depth - depth : 0;
+
+	for (i = node, k = n; k; i = v->nodes.v[i].parent)
+		path[--k] = i;
+	return n;
+}
+
+static u64 length_of(const struct threads *threads, const struct thread *t, size_t i)
+{
+	const struct thread_sample *s = &t->samples.v[i];
+	u64 length;
+
+	if (!threads->timed)
+		return __builtin_mul_overflow(s->weight, 1000, &length) ? UINT64_MAX : length;
+	length = threads->interval ? threads->interval : 1000;
+	return i + 1 < t->samples.n ? MIN(length, s[1].time - s->time) : length;
+}
+
+void thread_walk(const struct threads *threads, const struct view *v, const struct thread *t, u64 gap,
+		 thread_call_fn call, void *ctx)
+{
+	u32 depth = threads->parts.v.v[t->part].depth + thread_has_comm(v, t), nopen = 0, n, k;
+	u32 *open = xcalloc((size_t)v->max_depth + 1, sizeof(*open));
+	u32 *path = xcalloc((size_t)v->max_depth + 1, sizeof(*path));
+	u64 begin = 0, end = 0, length;
+	size_t i;
+
+	for (i = 0; i < t->samples.n; i++) {
+		const struct thread_sample *s = &t->samples.v[i];
+
+		n = find_path(v, s->node, depth, path);
+		k = 0;
+		if (end == s->time)
+			while (k < n && k < nopen && open[k] == path[k])
+				k++;
+		length = end == s->time && end - begin > gap ? end - gap : end;
+		while (nopen > k)
+			call(ctx, false, v->nodes.v[open[--nopen]].frame, length);
+		for (; k < n; k++) {
+			call(ctx, true, v->nodes.v[path[k]].frame, s->time);
+			open[nopen++] = path[k];
+		}
+		begin = s->time;
+		length = length_of(threads, t, i);
+		if (__builtin_add_overflow(s->time, length, &end))
+			end = UINT64_MAX;
+	}
+	while (nopen)
+		call(ctx, false, v->nodes.v[open[--nopen]].frame, end);
+	free(open);
+	free(path);
+}

@@ -34,4 +34,17 @@ str_id thread_comm(const struct view *v, const struct thread *t);
 /* Whether the root frame is a group (a comm), so that it is no part of the stack. */
 bool thread_has_comm(const struct view *v, const struct thread *t);
 
+/* Appends the thread's name: the comm, and of several events the event. */
+void thread_name(const struct threads *threads, const struct view *v, const struct thread *t, struct buf *b);
+
+/*
+ * The thread's stack over time, as calls that begin and end; a comm is no call.  A sample's stack is taken to last until the
+ * thread's next sample, and no longer than is usual between two samples of a processor; frames that two such samples share
+ * go on.  Without times each stack lasts a microsecond for each unit of its weight.  `gap` ns are left
+ * between calls of which one ends when the other begins.
+ */
+typedef void (*thread_call_fn)(void *ctx, bool begin, frame_id frame, u64 ns);
+void thread_walk(const struct threads *threads, const struct view *v, const struct thread *t, u64 gap,
+		 thread_call_fn call, void *ctx);
+
 #endif

@@ -20,6 +20,7 @@ extern const struct render_writer writer_perf_script;
 extern const struct render_writer writer_png;		/* with cairo only */
 extern const struct render_writer writer_pprof;
 extern const struct render_writer writer_speedscope;
+extern const struct render_writer writer_speedscope_time;
 extern const struct render_writer writer_svg;
 extern const struct render_writer writer_text;
 

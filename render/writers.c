@@ -13,6 +13,7 @@ static const struct render_writer *const table[] = {
 	&writer_folded,
 	&writer_perf_script,
 	&writer_speedscope,
+	&writer_speedscope_time,
 	&writer_pprof,
 	&writer_chrome,
 	&writer_firefox,

@@ -334,6 +334,11 @@ static void test_slices(void)
 	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ .slices = 30 }, &err), 0);
 	EQ(v.diff->slices, 30);
 	view_release(&v);
+	/* One sample without time: the order says nothing. */
+	b.p.samples.v[500].time = UINT64_MAX;
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(v.diff->slices, 0);
+	view_release(&v);
 	recording_release(&a);
 	recording_release(&b);
 }
