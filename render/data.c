@@ -52,6 +52,7 @@
 #include "render/graph.h"
 
 #define GZIP_FROM	(32 * 1024)	/* bytes of JSON from which on it is compressed */
+#define BEST_UNTIL	(2u << 20)	/* bytes of JSON until which it is compressed as well as can be */
 
 /* A JSON string for XML too: buf_json() and `>`, `&`, and U+FFFE, U+FFFF escaped. */
 static void put_str(struct buf *b, const char *s, size_t n)
@@ -581,7 +582,7 @@ static void gzip(struct buf *out, const struct buf *in)
 	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten times as long
 	 * on columns of numbers: worth it for what is mailed, not for a million nodes.
 	 */
-	if (deflateInit2(&z, in->n < 1 << 20 ? 9 : 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&z, in->n < BEST_UNTIL ? 9 : 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
 		abort();
 	while (r != Z_STREAM_END) {
 		size_t part = MIN(in->n - done, (size_t)1 << 30);

@@ -152,7 +152,9 @@ static void put_picture(struct out *o, const struct render_input *in, const stru
 	struct buf *b = &o->buf, tmp = BUF_INIT;
 	size_t i;
 
-	buf_puts(b, "<g class=\"xf-static\">\n");
+	buf_puts(b, "<g class=\"xf-static\" role=\"img\" aria-label=\"");
+	buf_xmls(b, opt_title(opts));
+	buf_puts(b, "\">\n");
 	if (memcmp(&pal->paper[0], &pal->paper[1], sizeof(pal->paper[0]))) {
 		buf_puts(b, "<linearGradient id=\"xf-paper\" y2=\"1\" x2=\"0\"><stop stop-color=\"");
 		buf_rgb(b, pal->paper[0]);

@@ -250,8 +250,11 @@ class Trie {
 			this.slot[k] = i;
 		}
 	}
-	/* The tree in columns, without the nodes that hold nothing. `frames`: number of frames of the model. */
-	tree(frames)
+	/*
+	 * The tree in columns, without the nodes that hold nothing; children by frame or, with byWeight, the heaviest first.
+	 * `frames`: number of frames of the model.
+	 */
+	tree(frames, byWeight)
 	{
 		const n = this.n, weight = Float64Array.from(this.self);
 		const first = new Int32Array(n).fill(-1), next = new Int32Array(n).fill(-1);
@@ -270,6 +273,8 @@ class Trie {
 			count[f + 1] += count[f];
 		for (let i = 1; i < n; i++)
 			order[count[this.frame[i]]++] = i;
+		if (byWeight)
+			order.subarray(0, n - 1).sort((a, b) => weight[b] - weight[a] || this.frame[a] - this.frame[b]);
 		for (let k = n - 2; k >= 0; k--) {
 			const i = order[k];
 			if (weight[i] > 0) {
@@ -316,11 +321,12 @@ class Trie {
  *   hide	frames: stacks that hold one are left out
  *   focus	frame or -1: stacks start at its outermost occurrence; those without it are left out
  *   recursion	direct recursion becomes one frame
+ *   heavy	the heaviest callees first, instead of by name
  *   invert	callers above callees: built from the innermost frame outwards
  */
 function derive(model, t, o)
 {
-	const plain = !o.self && !o.classes && !o.hide.length && o.focus < 0 && !o.recursion, self = o.self || t.self;
+	const plain = !o.self && !o.classes && !o.hide.length && o.focus < 0 && !o.recursion && !o.heavy, self = o.self || t.self;
 	const hidden = new Uint8Array(model.n);
 
 	if (plain && !o.invert)
@@ -352,12 +358,12 @@ function derive(model, t, o)
 			}
 		}
 		/* Stacks below a hidden frame are gone with all they hold. */
-		t = trie.tree(model.n);
+		t = trie.tree(model.n, o.heavy);
 	}
-	return o.invert ? invert(model, t) : t;
+	return o.invert ? invert(model, t, o.heavy) : t;
 }
 
-function invert(model, t)
+function invert(model, t, heavy)
 {
 	const trie = new Trie(t.base);
 
@@ -372,7 +378,7 @@ function invert(model, t)
 			trie.base[at] += t.base[i];
 	}
 	trie.self[0] = t.self[0];
-	return trie.tree(model.n);
+	return trie.tree(model.n, heavy);
 }
 
 /* Callees of a function, merged over all its outermost occurrences: the root is the function. */
@@ -1019,7 +1025,7 @@ class Viewer {
 		this.cutCache = new Map();
 		this.back = [];			/* zooms that Escape goes back to */
 		this.state = { tab: "graph", search: "", regex: false, case: false, invert: false,
-			       icicle: d.options.icicle, recursion: false, classes: null, hide: [], focus: -1, sand: -1, window: null };
+			       icicle: d.options.icicle, recursion: false, heavy: false, classes: null, hide: [], focus: -1, sand: -1, window: null };
 		this.build(mount);
 		this.measure();
 		this.theme(this.stored("theme") || "auto");
@@ -1115,7 +1121,8 @@ class Viewer {
 					el("div", { class: "xf-group xf-views" },
 						toggle("Flip", "root at the top or at the bottom (f)", "icicle"),
 						toggle("Invert", "start at the innermost functions and go outwards (i)", "invert"),
-						toggle("Merge recursion", "direct recursion becomes one box", "recursion"), this.resetButton)),
+						toggle("Merge recursion", "direct recursion becomes one box", "recursion"),
+						toggle("Widest first", "order callees by width instead of by name", "heavy"), this.resetButton)),
 				this.legend),
 			this.panelBox,
 			el("main", { class: "xf-main" }, this.crumbs, ...Object.values(this.pages)),
@@ -1268,6 +1275,8 @@ class Viewer {
 			p.push("flip=1");
 		if (s.recursion)
 			p.push("rec=1");
+		if (s.heavy)
+			p.push("order=width");
 		if (s.classes)
 			p.push("c=" + [...s.classes].sort().join("."));
 		if (s.focus >= 0)
@@ -1311,7 +1320,7 @@ class Viewer {
 		if (raw === this.hash && this.tree)
 			return;
 		Object.assign(s, { tab: "graph", search: "", regex: false, case: false, invert: false, icicle: o.icicle,
-				   recursion: false, classes: null, hide: [], focus: -1, sand: -1, window: null });
+				   recursion: false, heavy: false, classes: null, hide: [], focus: -1, sand: -1, window: null });
 		for (const part of raw.split("&")) {
 			const k = part.indexOf("="), name = part.slice(0, k), v = part.slice(k + 1);
 			if (name === "t" && this.pages[v])
@@ -1328,6 +1337,8 @@ class Viewer {
 				s.icicle = !o.icicle;
 			else if (name === "rec")
 				s.recursion = true;
+			else if (name === "order")
+				s.heavy = v === "width";
 			else if (name === "c")
 				s.classes = new Set(v.split(".").map(Number).filter((c) => c >= 0 && c < CLASSES.length));
 			else if (name === "f")
@@ -1379,7 +1390,7 @@ class Viewer {
 
 		const self = s.window && this.times ? this.times.selves(this.whole.n, s.window) : null;
 		this.upright = derive(this.model, this.whole, Object.assign({}, s, { invert: false, self }));
-		this.tree = s.invert ? invert(this.model, this.upright) : this.upright;
+		this.tree = s.invert ? invert(this.model, this.upright, s.heavy) : this.upright;
 		this.back = [];
 		this.tableOf = null;
 		this.sandOf = null;
@@ -1416,7 +1427,7 @@ class Viewer {
 	reset()
 	{
 		Object.assign(this.state, { search: "", regex: false, case: false, invert: false, icicle: this.d.options.icicle,
-					    recursion: false, classes: null, hide: [], focus: -1, window: null });
+					    recursion: false, heavy: false, classes: null, hide: [], focus: -1, window: null });
 		this.input.value = "";
 		this.rebuild(null);
 		this.toHash(true);
@@ -1894,7 +1905,7 @@ class Viewer {
 				dl.append(el("div", null, el("dt", null, el("kbd", null, k)), el("dd", null, v)));
 			fill(p, close, el("h2", null, "Keys"), dl, el("h2", null, "What the picture says"), el("p", null,
 				"Each box is a function, as wide as its share of " + this.unit + "; what it called lies on it. The order from left to right is " +
-				"alphabetical, not time. Boxes narrower than half a pixel are drawn together and appear when you zoom in; shares always count everything."));
+				"by name, not by time. Boxes narrower than half a pixel are drawn together and appear when you zoom in; shares always count everything."));
 			return;
 		}
 		const d = this.d, facts = d.facts.slice();

@@ -151,6 +151,17 @@ async function views(browser, file) {
 	});
 	t.equal(inv, [4, 80, 1000], 'inverted');
 	await page.keyboard.press('r');
+	const tops = () => {
+		const v = document.documentElement.xenflame, t = v.tree, names = [];
+		for (let c = 1; c < t.n; c = t.end[c])
+			names.push(v.model.title[t.frame[c]]);
+		return names;
+	};
+	t.equal(await page.evaluate(tops), ['[guest]', 'dd', 'java'], 'order by name');
+	await page.locator('button', { hasText: 'Widest first' }).click();
+	t.equal(await page.evaluate(tops), ['dd', 'java', '[guest]'], 'order by width');
+	t.match(await hash(page), /order=width/, 'in the address');
+	await page.keyboard.press('r');
 
 	await page.locator('[role=tab]', { hasText: 'Table' }).click();
 	t.match(await page.locator('tbody tr').first().innerText(), /^150\s+15\.00%\s+270\s+27\.00%|^150\s+15\.00%/, 'table: by self');
@@ -259,6 +270,45 @@ async function sizes(browser) {
 	await touch.context().close();
 }
 
+// The still picture in the browser and cairo's PNG are the same to a tolerance: sampled points have the same colour.
+async function pictures(browser) {
+	let png;
+	try {
+		png = fs.readFileSync(t.graph('png', 'xen', 'title=Same'));
+	} catch (e) {
+		console.log('# built without cairo: no PNG to compare with');
+		return;
+	}
+	const page = await t.open(browser, t.graph('svg', 'xen', 'title=Same'), { scripts: false, width: 1200, height: 400 });
+	const shot = await page.screenshot();
+	await page.context().close();
+	const other = await t.open(browser, t.graph('html', 'empty'));
+	const same = await other.evaluate(async (files) => {
+		const data = [];
+		for (const b64 of files) {
+			const img = new Image();
+			img.src = `data:image/png;base64,${b64}`;
+			await img.decode();
+			const c = document.createElement('canvas');
+			c.width = 1200;
+			c.height = 300;
+			c.getContext('2d').drawImage(img, 0, 0);
+			data.push(c.getContext('2d').getImageData(0, 0, 1200, 300).data);
+		}
+		let n = 0, equal = 0, inked = 0;
+		for (let y = 60; y < 280; y += 3)
+			for (let x = 12; x < 1188; x += 3) {
+				const k = (y * 1200 + x) * 4;
+				n++;
+				inked += data[0][k] + data[0][k + 1] + data[0][k + 2] < 720 ? 1 : 0;
+				equal += [0, 1, 2].every(c => Math.abs(data[0][k + c] - data[1][k + c]) < 24) ? 1 : 0;
+			}
+		return [equal / n, inked / n];
+	}, [shot.toString('base64'), png.toString('base64')]);
+	t.ok(same[0] > 0.93 && same[1] > 0.3, `SVG and PNG show the same (${(100 * same[0]).toFixed(1)} % of the points)`);
+	await other.context().close();
+}
+
 async function time(browser) {
 	const file = t.graph('html', 'timed');
 	let page = await t.open(browser, file);
@@ -313,5 +363,6 @@ t.run(async (browser) => {
 		await dark(browser, file);
 	}
 	await sizes(browser);
+	await pictures(browser);
 	await time(browser);
 });
