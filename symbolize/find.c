@@ -56,9 +56,16 @@ void find_list(struct find_list *l, const char *dir)
 	memset(l, 0, sizeof(*l));
 	if (!d)
 		return;
-	while (l->v.n < MAX_NAMES && (e = readdir(d)))
-		if (e->d_name[0] != '.' && (e->d_type == DT_REG || e->d_type == DT_LNK || e->d_type == DT_UNKNOWN))
-			vec_push(&l->v, xstrdup(e->d_name));
+	while (l->v.n < MAX_NAMES && (e = readdir(d))) {
+		struct stat st;
+
+		/* A FIFO or a device would be waited for. */
+		if (e->d_name[0] == '.' ||
+		    (e->d_type != DT_REG && ((e->d_type != DT_LNK && e->d_type != DT_UNKNOWN) ||
+					     fstatat(dirfd(d), e->d_name, &st, 0) || !S_ISREG(st.st_mode))))
+			continue;
+		vec_push(&l->v, xstrdup(e->d_name));
+	}
 	closedir(d);
 	if (l->v.n)
 		qsort(l->v.v, l->v.n, sizeof(*l->v.v), cmp_str);
@@ -607,6 +614,23 @@ static char *take_if_fits(struct symbolizer *s, struct module *m, char *path, bo
 	return NULL;
 }
 
+/*
+ * ROOT/NAME, or with the other name that it has where /bin, /lib and /sbin are links into /usr: a tree that
+ * was put together from packages has only one of the two.
+ */
+static char *take_below(struct symbolizer *s, struct module *m, const char *tree, const char *name)
+{
+	static const char *const merged[] = { "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/" };
+	char *path = take_if_fits(s, m, xasprintf("%s%s", tree, name), true);
+	bool usr = str_starts(name, "/usr/");
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(merged) && !path; i++)
+		if (str_starts(name + (usr ? 4 : 0), merged[i]))
+			path = take_if_fits(s, m, xasprintf("%s%s%s", tree, usr ? "" : "/usr", name + (usr ? 4 : 0)), true);
+	return path;
+}
+
 /* The main file: the one with the code. */
 static char *find_main(struct symbolizer *s, struct module *m)
 {
@@ -621,10 +645,10 @@ static char *find_main(struct symbolizer *s, struct module *m)
 	for (p = s->opts.dirs; p && *p && is_path && !path; p++) {
 		path = take_if_fits(s, m, path_join(*p, path_base(name)), true);
 		if (!path)
-			path = take_if_fits(s, m, xasprintf("%s%s", *p, name), true);
+			path = take_below(s, m, *p, name);
 	}
 	for (p = s->opts.symfs; p && *p && is_path && !path; p++)
-		path = take_if_fits(s, m, xasprintf("%s%s", *p, name), true);
+		path = take_below(s, m, *p, name);
 	if (!path)
 		path = by_id_in_roots(s, m->build_id, m->build_id_len, false, false);
 	if (!path && is_path && !s->opts.offline_only)

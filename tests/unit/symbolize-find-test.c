@@ -165,6 +165,25 @@ static void test_user(void)
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	end();
 
+	/* merged /usr, either way round; a FIFO of a fitting name in the folder is not waited for */
+	start();
+	OK(run("mkdir -p merged/usr/bin merged/sbin && cp rec/renamed merged/usr/bin/one && cp rec/renamed merged/sbin/two && "
+	       "mkfifo merged/xen-syms-fifo && ln -s xen-syms-fifo merged/xen-syms-link && ln -s /dev/zero merged/kallsyms"));
+	symfs[0] = in_dir("merged");
+	STR_EQ(user_name("/bin/one", id_a), "in_rec_by_id");
+	STR_EQ(user_name("/usr/sbin/two", id_a), "in_rec_by_id");
+	STR_EQ(user_name("/usr/sbin/one", id_a), "[one+0x1000]");
+	dirs[0] = in_dir("merged");
+	{
+		struct symbolizer *s = sym_new(&opts, &strings, &diag);
+
+		STR_EQ(outer(s, SPACE_HV, XEN_TEXT + 0x100, ADDR_EXACT), "[xen+0x200100]");
+		STR_EQ(outer(s, SPACE_KERNEL, KERNEL_TEXT + 0x100, ADDR_EXACT), "[kernel.kallsyms+0xffffffff81000100]");
+		sym_free(s);
+	}
+	EQ(diag.entries.n, 0);
+	end();
+
 	/* deleted files, zero-padded and cut ids */
 	start();
 	symfs[0] = in_dir("sysroot");
