@@ -34,7 +34,7 @@ static inline bool run(const char *fmt, ...)
 /* A path in the folder; one of a few static buffers. */
 static inline const char *in_dir(const char *name)
 {
-	static char path[16][256];
+	static char path[16][1024];
 	static int turn;
 
 	turn = (turn + 1) % 16;

@@ -282,6 +282,51 @@ static void test_hostile(void)
 	free_dump(&d);
 }
 
+/* Programs whose headers and unwind tables are damaged. */
+static void test_hostile_file(void)
+{
+	struct sym_regs regs = { .abi = 2, .mask = X86_MASK };
+	const char *const symfs[] = { in_dir("broken"), NULL };
+	struct sym_unwound pcs[MAX_PCS];
+	const struct frame *frames;
+	struct file_map program;
+	struct symbolizer *s;
+	bool truncated, within = true;
+	u64 seed = 1;
+	char name[512];
+	struct dump d;
+	size_t i, k, n;
+	u8 *copy;
+
+	OK(run("./no-fp signal > dump"));
+	if (!OK(read_dump(&d, "dump")) || !OK(!file_map_open(&program, in_dir("no-fp"), 0, NULL)))
+		return;
+	copy = xmalloc(program.n);
+	snprintf(name, sizeof(name), "broken%s", in_dir("no-fp"));
+	OK(run("mkdir -p broken%s", made_dir));
+	regs.values = d.regs;
+	for (i = 0; i < 300; i++) {
+		memcpy(copy, program.p, program.n);
+		for (k = 0; k < 1 + i % 10; k++) {
+			seed = hash_u64(seed);
+			/* the file's header and segments, its sections, the tables between */
+			n = seed % 3 == 0 ? (seed >> 8) % 0x400 : seed % 3 == 1 ? program.n - 1 - (seed >> 8) % 2500 : (seed >> 8) % program.n;
+			copy[n] = (u8)(seed >> 48);
+		}
+		write_file(name, copy, i % 20 ? program.n : (seed >> 8) % program.n);
+		s = symbolizer_for(&d, 10, symfs);
+		n = sym_unwind(s, 10, 10, &regs, d.stack, d.stack_n, pcs, MAX_PCS, &truncated);
+		within &= n <= MAX_PCS;
+		for (k = 0; k < n; k++)
+			within &= sym_resolve(s, SPACE_USER, 10, pcs[k].pc, pcs[k].kind, &frames) > 0;
+		sym_free(s);
+	}
+	OK(within);
+	free(copy);
+	file_map_close(&program);
+	free_dump(&d);
+}
+
 /* Many processes: the states of old ones are dropped and made again. */
 static void test_many(void)
 {
@@ -434,10 +479,11 @@ int main(void)
 		test_frame_pointer();
 		test_hostile();
 		test_many();
+		test_hostile_file();
 	} else {
 		printf("# x86-64 not tested on this machine\n");
 	}
-	EQ(diag.entries.n, 0);
+	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 0);
 	strtab_release(&strings);
 	diag_release(&diag);
 	made_end();
