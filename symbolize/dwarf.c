@@ -576,7 +576,7 @@ static void flatten(struct dwarf_index *ix, struct unit *u, struct function *f)
 	f->scope = (u32)u->scopes.n;
 	vec_push(&u->scopes, ((struct scope){ f->die, INDEX_NONE, NO_SCOPE, 0, 0 }));
 	die_walk_init(&w, u->body, f->die);
-	if (ix->budget && !ix->opts.no_inline && die_walk_next(&w, &d)) {
+	if (ix->budget && die_walk_next(&w, &d)) {
 		die_walk_skip(&w, &d);
 		ix->parents.n = 0;
 		vec_push(&ix->parents, f->scope);
@@ -650,7 +650,7 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 			s->name = name_of(ix, u->dw, s->die);
 		name = &ix->names.v[s->name];
 		/* An inlined function without a name says nothing that its caller does not say. */
-		if (last || (name->shown && n < MAX_FRAMES)) {
+		if (last || (name->shown && n < MAX_FRAMES && !ix->opts.no_inline)) {
 			vec_push(&out->frames, ((struct frame){ .function = name->shown, .file = file, .line = line,
 				.flags = last ? 0 : FRAME_INLINED }));
 			n++;
