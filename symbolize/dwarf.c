@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "symbolize/die.h"
 #include "symbolize/dwarf-index.h"
@@ -252,9 +254,10 @@ static void find_sections(Elf *elf, const char *suffix, struct die_sections *s, 
 		struct die_section *to;
 	} wanted[] = {
 		{ "info", &s->info }, { "abbrev", &s->abbrev }, { "ranges", &s->ranges }, { "rnglists", &s->rnglists },
-		{ "addr", &s->addr },
-		{ "line", l ? &l->line : NULL }, { "line_str", l ? &l->line_str : NULL }, { "str", l ? &l->str : NULL },
+		{ "addr", &s->addr }, { "line", l ? &l->line : NULL },
+		{ "line_str", l ? &l->line_str : NULL }, { "str", l ? &l->str : NULL },
 	};
+	enum { STRINGS = 6 };		/* from here on */
 	Elf_Scn *scn = NULL;
 	size_t names, i;
 	GElf_Ehdr eh;
@@ -298,27 +301,55 @@ static void find_sections(Elf *elf, const char *suffix, struct die_sections *s, 
 			continue;
 		wanted[i].to->p = data->d_buf;
 		wanted[i].to->n = data->d_size;
+		/* A string that no NUL ends is none. */
+		if (i >= STRINGS)
+			while (wanted[i].to->n && wanted[i].to->p[wanted[i].to->n - 1])
+				wanted[i].to->n--;
 		*bytes += data->d_size;
 	}
+}
+
+/*
+ * Whether libdw may open a file that DWARF names: relative to the folder of compilation or to that of the file.  It opens
+ * whatever is there, and a FIFO would stop us.
+ */
+static bool may_open(const struct dwarf_index *ix, const char *comp_dir, const char *name)
+{
+	const char *slash = strrchr(ix->path, '/');
+	struct stat st;
+	bool harmless = true;
+	int i;
+
+	for (i = 0; i < 2 && harmless; i++) {
+		int n = i ? (slash ? (int)(slash - ix->path) + 1 : 0) : comp_dir ? (int)MIN(strlen(comp_dir), 4096) : 0;
+		char *path = *name == '/' ? xstrdup(name) : xasprintf("%.*s/%s", n, i ? ix->path : comp_dir ? comp_dir : "", name);
+
+		if (!i || n)
+			harmless = stat(path, &st) || S_ISREG(st.st_mode);
+		free(path);
+	}
+	return harmless;
 }
 
 static void find_split(struct dwarf_index *ix, struct unit *u)
 {
 	Dwarf_Die own, skeleton, split;
 	struct split *sp;
+	const char *name = NULL, *comp_dir = NULL;
 	u64 offset = 0, bytes = 0;
+	Dwarf_Attribute a;
 	Dwarf *dw;
 	int r;
 
 	memset(&split, 0, sizeof(split));
 	if (ix->opts.no_alt || !dwarf_offdie(ix->dw, u->head.die, &own))
 		return;
-	if (dwarf_cu_info(own.cu, NULL, NULL, &skeleton, &split, NULL, NULL, NULL) || !split.addr) {
-		Dwarf_Attribute a;
-		const char *name = NULL;
-
-		if (dwarf_attr(&own, DW_AT_dwo_name, &a) || dwarf_attr(&own, DW_AT_GNU_dwo_name, &a))
-			name = dwarf_formstring(&a);
+	if (dwarf_attr(&own, DW_AT_dwo_name, &a) || dwarf_attr(&own, DW_AT_GNU_dwo_name, &a))
+		name = dwarf_formstring(&a);
+	if (dwarf_attr(&own, DW_AT_comp_dir, &a))
+		comp_dir = dwarf_formstring(&a);
+	if (!name || !may_open(ix, comp_dir, name) ||
+	    dwarf_cu_info(own.cu, NULL, NULL, &skeleton, &split, NULL, NULL, NULL) || !split.addr) {
 		diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': '%s' not found: inlined functions are missing",
 			  ix->path, name ? name : ".dwo");
 		return;
@@ -462,8 +493,8 @@ static void index_lines(struct dwarf_index *ix, struct unit *u)
 		comp_dir = dwarf_formstring(&a);
 	u->lines = xmalloc(sizeof(*u->lines));
 	line_table_init(u->lines, &ix->lines, u->stmt_list, u->head.address_size, comp_dir, ix->code->r.n ? ix->code : NULL);
-	/* Units may share a table; a row is more than a byte of it. */
-	spend(ix, u->lines->rows.n);
+	/* Units may share a table. */
+	spend(ix, u->lines->bytes);
 }
 
 static int span_cmp(const void *pa, const void *pb)
@@ -718,6 +749,8 @@ struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ran
 {
 	struct dwarf_index *ix;
 	Dwarf *dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	const char *alt;
+	const void *id;
 	u64 bytes = 0;
 
 	if (!dw) {
@@ -729,6 +762,8 @@ struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ran
 	ix->path = path;
 	ix->code = code;
 	ix->opts = *opts;
+	if (dwelf_dwarf_gnu_debugaltlink(dw, &alt, &id) > 0 && !may_open(ix, NULL, alt))
+		ix->opts.no_alt = true;
 	index_init(&ix->name_index);
 	index_init(&ix->abbrev_index);
 	find_sections(elf, "", &ix->s, &ix->lines, &bytes);

@@ -77,6 +77,15 @@ static inline const struct elf_file *celf_file(const struct symfile *f)
 
 /* ---- opening ---- */
 
+static bool is_native(const struct elf_file *e)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return elf_getident(e->elf, NULL)[EI_DATA] == ELFDATA2LSB;
+#else
+	return elf_getident(e->elf, NULL)[EI_DATA] == ELFDATA2MSB;
+#endif
+}
+
 static const char *section_name(struct elf_file *e, size_t names, const GElf_Shdr *sh)
 {
 	const char *s = elf_strptr(e->elf, names, sh->sh_name);
@@ -147,7 +156,7 @@ static void read_codeview(struct elf_file *e, Elf_Data *data)
 	e->f.build_id_len = 16;
 }
 
-static void scan_segments(struct elf_file *e)
+static void scan_segments(struct elf_file *e, u64 notes)
 {
 	size_t n, i;
 	bool code = !e->code.r.n;
@@ -161,17 +170,28 @@ static void scan_segments(struct elf_file *e)
 			break;
 		if (code && ph.p_type == PT_LOAD && (ph.p_flags & PF_X))
 			add_code(e, ph.p_vaddr, ph.p_memsz, 0);
-		if (ph.p_type == PT_NOTE && !e->f.build_id_len)
-			read_notes(e, elf_getdata_rawchunk(e->elf, (int64_t)ph.p_offset, ph.p_filesz,
-					ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR));
+		if (ph.p_type != PT_NOTE || e->f.build_id_len || ph.p_filesz > notes)
+			continue;
+		notes -= ph.p_filesz;
+		read_notes(e, elf_getdata_rawchunk(e->elf, (int64_t)ph.p_offset, ph.p_filesz,
+				ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR));
 	}
+}
+
+/* libelf looks for the end of each name anew, from the end of the table. */
+static bool ends_in_nul(struct elf_file *e, size_t names)
+{
+	Elf_Data *data = names ? elf_rawdata(elf_getscn(e->elf, names), NULL) : NULL;
+
+	return !data || !data->d_buf || !data->d_size || !((char *)data->d_buf)[data->d_size - 1];
 }
 
 static int scan(struct elf_file *e, struct error *err)
 {
 	GElf_Ehdr eh;
 	Elf_Scn *scn;
-	size_t n, i, names = 0, codeview = 0;
+	size_t n, i, names = 0, codeview = 0, size = 0;
+	u64 notes;
 
 	if (elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &eh))
 		return error_set(err, "'%s': not an ELF file", e->f.path);
@@ -181,6 +201,10 @@ static int scan(struct elf_file *e, struct error *err)
 		n = 0;
 	if (elf_getshdrstrndx(e->elf, &names))
 		names = 0;
+	if (!ends_in_nul(e, names))
+		return error_set(err, "'%s': its table of section names is damaged", e->f.path);
+	elf_rawfile(e->elf, &size);
+	notes = 2 * (u64)size;
 	vec_reserve(&e->sections, n);
 	for (i = 0; i < n; i++) {
 		struct elf_section s = { 0 };
@@ -205,8 +229,11 @@ static int scan(struct elf_file *e, struct error *err)
 			e->symtab = i;
 		else if (sh.sh_type == SHT_DYNSYM)
 			e->dynsym = i;
-		else if (sh.sh_type == SHT_NOTE && !e->f.build_id_len)
+		else if (sh.sh_type == SHT_NOTE && !e->f.build_id_len && sh.sh_size <= notes) {
+			/* Sections may overlap, but real ones do not hold more than the file. */
+			notes -= sh.sh_size;
 			read_notes(e, elf_getdata(scn, NULL));
+		}
 		if (sh.sh_type == SHT_NOBITS)
 			continue;
 		name = section_name(e, names, &sh);
@@ -224,7 +251,7 @@ static int scan(struct elf_file *e, struct error *err)
 	if (e->relocatable)
 		lay_out(e, names);
 	else
-		scan_segments(e);
+		scan_segments(e, notes);
 	if (!e->f.build_id_len && codeview)
 		read_codeview(e, elf_rawdata(elf_getscn(e->elf, codeview), NULL));
 	ranges_flatten(&e->code);
@@ -331,13 +358,97 @@ static int open_file(struct elf_file *e, struct error *err)
 	return scan(e, err);
 }
 
+/* Writes v into a field of a section header. */
+static void put_field(u8 *p, size_t n, u64 v)
+{
+	u32 v32 = (u32)v;
+
+	memcpy(p, n == 8 ? (void *)&v : (void *)&v32, n);
+}
+
+/*
+ * Debug sections packed by zstd, which libelf reads from 0.189 on only: they are unpacked behind a copy of the
+ * file, and their headers lead there (gABI, "Section Compression").
+ */
+static int unpack_sections(struct elf_file *e, struct error *err)
+{
+	bool wide = gelf_getclass(e->elf) == ELFCLASS64;
+	size_t entry = wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), size, i, names;
+	size_t header = wide ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+	struct buf image = BUF_INIT;
+	const char *file;
+	GElf_Ehdr eh;
+
+	if (!gelf_getehdr(e->elf, &eh) || elf_getshdrstrndx(e->elf, &names) || eh.e_shentsize != entry)
+		return 0;
+	file = elf_rawfile(e->elf, &size);
+	for (i = 1; file && i < e->sections.n; i++) {
+		Elf_Scn *scn = elf_getscn(e->elf, i);
+		GElf_Shdr sh;
+		GElf_Chdr ch;
+		size_t at;
+
+		if (!scn || !gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_COMPRESSED) || sh.sh_type == SHT_NOBITS ||
+		    strncmp(section_name(e, names, &sh), ".debug_", 7) || !gelf_getchdr(scn, &ch) || ch.ch_type != 2)
+			continue;
+		if (sh.sh_offset > size || sh.sh_size > size - sh.sh_offset || sh.sh_size < header ||
+		    eh.e_shoff > size || (size - eh.e_shoff) / entry <= i || size > UNPACK_MAX)
+			continue;
+		if (!image.n)
+			buf_put(&image, file, size);
+		while (image.n % 16)
+			buf_putc(&image, 0);
+		at = image.n;
+		if (at - size > UNPACK_MAX || at / 2000 > size) {
+			buf_release(&image);
+			return error_set(err, "'%s': its sections are too large unpacked", e->f.path);
+		}
+		if (unpack(PACKED_ZSTD, (const u8 *)file + sh.sh_offset + header, sh.sh_size - header, &image, e->f.path, err) ||
+		    image.n - at != ch.ch_size) {
+			buf_release(&image);
+			return error_set(err, "'%s': a section that is packed by zstd cannot be unpacked", e->f.path);
+		}
+		if (wide) {
+			u8 *p = (u8 *)image.p + eh.e_shoff + i * entry;
+
+			put_field(p + offsetof(Elf64_Shdr, sh_flags), 8, sh.sh_flags & ~(u64)SHF_COMPRESSED);
+			put_field(p + offsetof(Elf64_Shdr, sh_offset), 8, at);
+			put_field(p + offsetof(Elf64_Shdr, sh_size), 8, ch.ch_size);
+		} else {
+			u8 *p = (u8 *)image.p + eh.e_shoff + i * entry;
+
+			put_field(p + offsetof(Elf32_Shdr, sh_flags), 4, sh.sh_flags & ~(u64)SHF_COMPRESSED);
+			put_field(p + offsetof(Elf32_Shdr, sh_offset), 4, at);
+			put_field(p + offsetof(Elf32_Shdr, sh_size), 4, ch.ch_size);
+		}
+	}
+	if (!image.n)
+		return 0;
+	elf_end(e->elf);
+	buf_release(&e->image);
+	e->image = image;
+	e->sections.n = 0;
+	e->code.r.n = 0;
+	return open_image(e, err);
+}
+
 struct symfile *symfile_open_elf(const char *path, const struct symfile_opts *opts, struct error *err)
 {
 	struct elf_file *e = elf_file_new(path, opts);
+	struct error why = { "" };
 
 	if (open_file(e, err)) {
 		elf_free(&e->f);
 		return NULL;
+	}
+	/* Of the other byte order such files are not known; relocated ones are already unpacked as far as can be. */
+	if (!e->relocatable && is_native(e) && unpack_sections(e, &why)) {
+		diag_add(opts->diag, DIAG_SYMBOL_FILE, 1, why.msg);
+		if (!e->elf) {
+			elf_free(&e->f);
+			error_set(err, "%s", why.msg);
+			return NULL;
+		}
 	}
 	choose_ops(e);
 	return &e->f;
@@ -404,8 +515,9 @@ static size_t reloc_width(u16 machine, u32 type)
 static int relocate(struct elf_file *e)
 {
 	size_t i, k, names;
+	u64 relocs_left = e->image.n / sizeof(Elf32_Rela), unpack_left = MIN((u64)e->image.n * 2000, UNPACK_MAX);
 
-	if (e->machine != EM_X86_64 && e->machine != EM_AARCH64)
+	if ((e->machine != EM_X86_64 && e->machine != EM_AARCH64) || !is_native(e))
 		return 0;
 	if (elf_getshdrstrndx(e->elf, &names))
 		return 0;
@@ -422,13 +534,19 @@ static int relocate(struct elf_file *e)
 		name = section_name(e, names, &target);
 		if (strncmp(name, ".debug_", 7))
 			continue;
-		if ((target.sh_flags & SHF_COMPRESSED) && elf_compress(elf_getscn(e->elf, sh.sh_info), 0, 0) < 0)
-			continue;
+		if (target.sh_flags & SHF_COMPRESSED) {
+			GElf_Chdr ch;
+
+			if (!gelf_getchdr(elf_getscn(e->elf, sh.sh_info), &ch) || ch.ch_size > unpack_left ||
+			    elf_compress(elf_getscn(e->elf, sh.sh_info), 0, 0) < 0)
+				continue;
+			unpack_left -= ch.ch_size;
+		}
 		relocs = elf_getdata(scn, NULL);
 		if (!relocs || !section_data(e, sh.sh_link, &syms, &target) || !section_data(e, sh.sh_info, &data, &target))
 			continue;
 		n = sh.sh_entsize ? sh.sh_size / sh.sh_entsize : 0;
-		for (k = 0; k < n && k < INT32_MAX; k++) {
+		for (k = 0; k < n && k < INT32_MAX && relocs_left; k++, relocs_left--) {
 			GElf_Rela r;
 			u64 value;
 			u32 v32;
@@ -505,6 +623,17 @@ static int symbol_cmp(const void *pa, const void *pb)
 	return strcmp(b->name, a->name);
 }
 
+/* Size of a string table up to its last NUL: what none ends is no name. */
+static size_t strings_size(const Elf_Data *strs)
+{
+	const char *s = strs->d_buf;
+	size_t n = strs->d_size;
+
+	while (n && s[n - 1])
+		n--;
+	return n;
+}
+
 /* Reads one symbol table of `from` into e, `bias` added. */
 static void load_symbols(struct elf_file *e, struct elf_file *from, size_t section, u64 bias)
 {
@@ -517,8 +646,7 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 	    strsh.sh_type != SHT_STRTAB)
 		return;
 	str = strs->d_buf;
-	for (strn = strs->d_size; strn && str[strn - 1]; )
-		strn--;		/* what no NUL ends is no name */
+	strn = strings_size(strs);
 	n = sh.sh_entsize ? data->d_size / sh.sh_entsize : 0;
 	for (i = 1; i < n && i < INT32_MAX; i++) {
 		const char *name;
@@ -708,22 +836,26 @@ static void load_plt(struct elf_file *e)
 {
 	VEC(struct plt_slot) slots = { NULL, 0, 0 };
 	VEC(const char *) order = { NULL, 0, 0 };
-	size_t i, k, names;
+	size_t i, k, names, size = 0;
+	u64 left;
 
 	if (e->relocatable || !e->dynsym || elf_getshdrstrndx(e->elf, &names))
 		return;
+	elf_rawfile(e->elf, &size);
+	left = size / sizeof(Elf32_Rela);
 	for (i = 1; i < e->sections.n; i++) {
 		GElf_Shdr sh, symsh, strsh;
 		Elf_Data *relocs, *syms, *strs;
+		size_t n, strn;
 		bool plt;
-		size_t n;
 
 		if (!section_data(e, i, &relocs, &sh) || sh.sh_type != SHT_RELA || sh.sh_link != e->dynsym ||
 		    !section_data(e, sh.sh_link, &syms, &symsh) || !section_data(e, symsh.sh_link, &strs, &strsh))
 			continue;
 		plt = !strcmp(section_name(e, names, &sh), ".rela.plt");
+		strn = strings_size(strs);
 		n = sh.sh_entsize ? relocs->d_size / sh.sh_entsize : 0;
-		for (k = 0; k < n && k < INT32_MAX; k++) {
+		for (k = 0; k < n && k < INT32_MAX && left; k++, left--) {
 			const char *name = NULL;
 			GElf_Rela r;
 			GElf_Sym sym;
@@ -731,8 +863,7 @@ static void load_plt(struct elf_file *e)
 			if (!gelf_getrela(relocs, (int)k, &r))
 				break;
 			if (GELF_R_SYM(r.r_info) && GELF_R_SYM(r.r_info) <= INT32_MAX &&
-			    gelf_getsym(syms, (int)GELF_R_SYM(r.r_info), &sym) && sym.st_name < strs->d_size &&
-			    memchr((char *)strs->d_buf + sym.st_name, 0, strs->d_size - sym.st_name))
+			    gelf_getsym(syms, (int)GELF_R_SYM(r.r_info), &sym) && sym.st_name < strn)
 				name = (char *)strs->d_buf + sym.st_name;
 			if (plt)
 				vec_push(&order, name);
@@ -752,8 +883,9 @@ static void load_plt(struct elf_file *e)
 		if (!s->code || !section_data(e, i, &data, &sh))
 			continue;
 		name = section_name(e, names, &sh);
-		if (strncmp(name, ".plt", 4))
+		if (strncmp(name, ".plt", 4) || data->d_size > size)
 			continue;
+		size -= data->d_size;	/* overlapping ones are not real */
 		p = data->d_buf;
 		if (e->machine == EM_X86_64) {
 			size_t step = data->d_size % 16 && data->d_size % 8 == 0 ? 8 : 16;
@@ -954,14 +1086,7 @@ const char *symfile_elf_debuglink(const struct symfile *f, u32 *crc)
 	if (at > n || n - at < 4)
 		return NULL;
 	memcpy(&v, (u8 *)data->d_buf + at, 4);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	if (elf_getident(e->elf, NULL)[EI_DATA] == ELFDATA2MSB)
-		v = __builtin_bswap32(v);
-#else
-	if (elf_getident(e->elf, NULL)[EI_DATA] == ELFDATA2LSB)
-		v = __builtin_bswap32(v);
-#endif
-	*crc = v;
+	*crc = is_native(e) ? v : __builtin_bswap32(v);
 	return data->d_buf;
 }
 

@@ -19,6 +19,8 @@ enum {
 /* A table with more files, folders or rows than this is damaged. */
 #define MAX_ENTRIES	(1u << 24)
 #define MAX_ROWS	(1u << 28)
+/* A longer part of a path is cut. */
+#define MAX_PATH	4096
 
 struct header {
 	u16 version;
@@ -36,9 +38,7 @@ static u64 offset_of_size(struct cursor *c, bool dwarf64)
 /* String of a string section, or NULL. */
 static const char *section_str(const struct die_section *s, u64 off)
 {
-	if (off >= s->n || !memchr(s->p + off, 0, s->n - (size_t)off))
-		return NULL;
-	return (const char *)s->p + off;
+	return off < s->n ? (const char *)s->p + off : NULL;
 }
 
 /* A string inside the header; one that no NUL ends is none. */
@@ -353,6 +353,7 @@ void line_table_init(struct line_table *t, const struct line_sections *s, u64 of
 		unit = cursor_left(&c);
 	}
 	c.end = c.p + unit;
+	t->bytes = unit;
 	h.version = cursor_u16(&c);
 	h.address_size = address_size;
 	if (h.version >= 5) {
@@ -453,7 +454,7 @@ str_id line_table_file(struct line_table *t, u64 number, struct strtab *strings)
 		if (root && !*root)
 			root = NULL;
 	}
-	f->path = strtab_addf(strings, "%s%s%s%s%s", root ? root : "", root ? "/" : "",
-			      dir ? dir : "", dir ? "/" : "", f->name);
+	f->path = strtab_addf(strings, "%.*s%s%.*s%s%.*s", MAX_PATH, root ? root : "", root ? "/" : "",
+			      MAX_PATH, dir ? dir : "", dir ? "/" : "", MAX_PATH, f->name);
 	return f->path;
 }

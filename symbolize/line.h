@@ -10,7 +10,7 @@
 
 #include "symbolize/die.h"
 
-/* Sections a table is made of; borrowed, uncompressed, may be empty. */
+/* Sections a table is made of; borrowed, uncompressed, may be empty. Those of strings must end in NUL. */
 struct line_sections {
 	struct die_section line, line_str, str;
 	bool swap;			/* of the other byte order than this machine */
@@ -41,6 +41,7 @@ struct line_table {
 	VEC(const char *) dirs;		/* [0]: folder of compilation */
 	VEC(struct line_file) files;
 	u32 first_file;			/* number of files[0]: 0 from DWARF 5 on, 1 before */
+	u64 bytes;			/* of .debug_line that were read */
 	bool bad;			/* the program is damaged; what was decoded before is kept */
 };
 

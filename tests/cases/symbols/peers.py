@@ -15,7 +15,7 @@ import re
 import shutil
 import tempfile
 
-from symlib import HERE, TOP, XEN, binutils, have, llvm, nm, ok, ours, run, skip, done
+from symlib import HERE, XEN, binutils, built_with, have, llvm, nm, ok, ours, run, skip, done
 
 tmp = tempfile.mkdtemp(prefix='xenflame-peers-')
 CLONE = re.compile(r'(\.(isra|part|constprop|cold|lto_priv|llvm|localalias)(\.\d+)*)+$')
@@ -276,6 +276,9 @@ try:
 
     exe = os.path.join(tmp, 'many')
     for cc in ('g++', 'clang++'):
+        if not built_with('HAVE_IBERTY'):
+            skip(f'C++ by {cc}', 'built without iberty')
+            continue
         r = run([cc, '-std=c++17', '-O2', '-g', os.path.join(HERE, 'many.cpp'), '-o', exe]) if have(cc) else None
         if not r or r.returncode:
             skip(f'C++ by {cc}', f'{cc} cannot build it')

@@ -41,6 +41,15 @@ def have(program):
     return shutil.which(program) is not None
 
 
+def built_with(define):
+    """Whether config.h has an optional library."""
+    try:
+        with open(os.path.join(BUILD, 'config.h'), encoding='ascii') as f:
+            return re.search(rf'^#define {define} 1$', f.read(), re.M) is not None
+    except OSError:
+        return False
+
+
 def run(cmd, text=None, **kw):
     return subprocess.run(cmd, input=text, capture_output=True, encoding='utf-8', errors='replace', check=False, **kw)
 
