@@ -342,6 +342,11 @@ void find_kmod(struct symbolizer *s, struct module *m)
 		done = take_ko(s, m, path, true);
 		free(path);
 	}
+	if (!done && m->build_id_len) {
+		path = find_by_build_id(s, m->build_id, m->build_id_len, false);
+		done = path && take_ko(s, m, path, true);
+		free(path);
+	}
 	if (!done && !s->opts.offline_only)
 		take_ko(s, m, file, false);
 }

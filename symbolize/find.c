@@ -446,7 +446,7 @@ static void make_folder_index(struct symbolizer *s)
 	}
 }
 
-/* The nth file of that build id in the given folders, or NULL. Borrowed. */
+/* The nth file of that build id in the given folders, from 0, or NULL. Borrowed. */
 static const char *folder_by_id(struct symbolizer *s, const u8 *id, size_t len, size_t nth)
 {
 	struct finder *fi = s->finder;
@@ -638,10 +638,12 @@ static char *find_main(struct symbolizer *s, struct module *m)
 	bool is_path = name[0] == '/';
 	const char *const *p;
 	const char *beside;
+	size_t i;
 
-	beside = folder_by_id(s, m->build_id, m->build_id_len, 0);
-	if (beside)
-		path = xstrdup(beside);
+	/* Its separate debug file has the same build id. */
+	for (i = 0; !path && (beside = folder_by_id(s, m->build_id, m->build_id_len, i)); i++)
+		if (elf_has_code(beside))
+			path = xstrdup(beside);
 	for (p = s->opts.dirs; p && *p && is_path && !path; p++) {
 		path = take_if_fits(s, m, path_join(*p, path_base(name)), true);
 		if (!path)
@@ -709,6 +711,7 @@ void find_code(struct symbolizer *s, struct module *m)
  */
 static void find_user(struct symbolizer *s, struct module *m)
 {
+	const char *beside;
 	struct symfile *f;
 	u64 first = 0;
 	char *debug;
@@ -722,7 +725,8 @@ static void find_user(struct symbolizer *s, struct module *m)
 	}
 	if (!m->build_id_len)
 		return;
-	debug = find_by_build_id(s, m->build_id, m->build_id_len, true);
+	beside = folder_by_id(s, m->build_id, m->build_id_len, 0);
+	debug = beside ? xstrdup(beside) : find_by_build_id(s, m->build_id, m->build_id_len, true);
 	if (!debug && s->opts.debuginfod)
 		debug = find_debuginfod(s, m->build_id, m->build_id_len, true);
 	f = debug ? find_open_elf(s, debug, true) : NULL;

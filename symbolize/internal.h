@@ -133,5 +133,7 @@ void unwinder_drop(void *unwinder);
 void module_release_elf(struct module *m);
 /* Link-time address of the first page of what is loaded from an ELF file. Whether there is any. */
 bool elf_first_vaddr(const char *path, u64 *vaddr);
+/* Whether the file holds code, as against a separate debug file. */
+bool elf_has_code(const char *path);
 
 #endif

@@ -142,6 +142,26 @@ bool elf_first_vaddr(const char *path, u64 *vaddr)
 	return true;
 }
 
+bool elf_has_code(const char *path)
+{
+	struct elf_file *e = elf_file_open(path);
+	Elf_Scn *scn = NULL;
+	bool code = false;
+	GElf_Shdr sh;
+	size_t i;
+
+	if (!e)
+		return false;
+	while ((scn = elf_nextscn(e->elf, scn)) && !code)
+		code = gelf_getshdr(scn, &sh) && sh.sh_flags & SHF_EXECINSTR && sh.sh_type != SHT_NOBITS;
+	/* The table of sections may have been stripped off. */
+	if (!elf_nextscn(e->elf, NULL))
+		for (i = 0; i < e->loads.n; i++)
+			code |= e->loads.v[i].p_flags & PF_X && e->loads.v[i].p_filesz;
+	elf_file_close(e);
+	return code;
+}
+
 static struct elf_file *module_elf(struct symbolizer *s, struct module *m)
 {
 	if (!m->elf_searched)

@@ -245,6 +245,18 @@ static void test_debug_files(void)
 	EQ(diag.entries.n, 0);
 	end();
 
+	/* both in the recording's folder, whatever they are called; then the debug file alone */
+	OK(run("mkdir both && cp split/.build-id/a1/*.debug both/a && cp other/prog both/b"));
+	start();
+	dirs[0] = in_dir("both");
+	STR_EQ(user_name("/opt/prog", id_a), "split_off");
+	OK(run("mv both/a both/c"));
+	STR_EQ(user_name("/opt/prog", id_a), "split_off");
+	OK(run("rm both/b"));
+	STR_EQ(user_name("/opt/prog", id_a), "split_off");
+	EQ(diag.entries.n, 0);
+	end();
+
 	/* .gnu_debuglink: by CRC when there are no build ids */
 	OK(prog("linked", "nid", "-g -Wl,--build-id=none"));
 	OK(run("objcopy --only-keep-debug nid link/nid.dbg && strip -o link/nid nid && cd link && objcopy --add-gnu-debuglink=nid.dbg nid"));
@@ -441,6 +453,19 @@ static void test_module(void)
 	STR_EQ(outer(s, SPACE_KERNEL, k.addr, ADDR_EXACT), "first");
 	EQ(diag.entries.n, 0);
 	sym_free(s);
+	/* from perf's build-id cache */
+	OK(run("mkdir -p kocache/.debug/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0 && "
+	       "cp mods/lib/modules/6.1.0/kernel/drivers/net/made-up.ko kocache/.debug/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0/elf"));
+	symfs[0] = NULL;
+	dirs[0] = in_dir("kocache");
+	s = sym_new(&opts, &strings, &diag);
+	sym_map(s, &k);
+	sym_build_id(s, k.filename, id_a, 20);
+	STR_EQ(outer(s, SPACE_KERNEL, k.addr + 0x42, ADDR_EXACT), "second");
+	EQ(diag.entries.n, 0);
+	sym_free(s);
+	dirs[0] = NULL;
+	symfs[0] = in_dir("mods");
 	/* of another build */
 	s = sym_new(&opts, &strings, &diag);
 	sym_map(s, &k);
