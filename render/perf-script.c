@@ -25,12 +25,12 @@ struct lines {
 	struct line *v;			/* by number of export_frames */
 };
 
-/* The format has no escape: what would end a line is replaced as perf does. */
+/* The format has no escape: what would end a line is replaced as perf does, and so is what readers refuse. */
 static void put_name(struct buf *b, const char *s, size_t n)
 {
 	size_t i, start = b->n;
 
-	buf_put(b, s, n);
+	buf_utf8(b, s, n);
 	for (i = start; i < b->n; i++)
 		if ((u8)b->p[i] < 0x20 || b->p[i] == 0x7f)
 			b->p[i] = '?';
@@ -218,7 +218,8 @@ static int perf_script_write(struct out *o, const struct render_input *in, const
 	(void)err;
 	export_frames_init(&frames, in->view);
 	lines_init(&w.lines, in->profile, &frames, opts->annotate_all);
-	out_puts(o, "# " PACKAGE_STRING ": names are resolved, addresses are made up (one a function)\n");
+	/* Firefox Profiler knows the format by perf's kind of header. */
+	out_puts(o, "# ========\n# " PACKAGE_STRING ": names are resolved, addresses are made up (one a function)\n# ========\n#\n");
 	if (export_has_samples(in->view))
 		write_kept(&w);
 	else
