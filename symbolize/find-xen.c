@@ -9,7 +9,7 @@
  * Build ids (symbols.md A1, xen-users.md 0.3): xen-syms and xen.gz carry a GNU note of 20 bytes; xen.efi carries a CodeView GUID of 16
  * bytes, and a hypervisor booted from it reports that.  Ids of different kinds cannot be compared; code symbols have the same addresses
  * in both files of one build.  So: equal ids prove a file; ids of the same kind that differ refute it; ids of different kinds
- * leave it open until the other file of the same folder (xen-*.efi, *.efi.elf) or the xensyms snapshot decides.  What stays open
+ * leave it open until the EFI file of the same version (xen-*.efi, *.efi.elf) or the xensyms snapshot decides.  What stays open
  * is used when the user gave the file or its folder, and told; never when it was merely found on this machine.
  */
 #include <sys/stat.h>
@@ -41,6 +41,7 @@ struct hv_search {
 	struct candidate best;		/* ELF */
 	struct symfile *map, *snapshot;
 	char *snapshot_path;
+	const char *tree;		/* root of the tree that is searched, NULL: a plain folder */
 	bool ambiguous;
 	char *other_path;		/* an open candidate beside the best one */
 };
@@ -61,21 +62,29 @@ static bool pe_has_guid(const char *path, const u8 *id)
 	return found;
 }
 
-/* The folder of an xen-syms holds an EFI file of the build that was running. */
-static bool efi_beside(const char *path, const u8 *id)
+/* "xen-syms-4.17-amd64" and "xen-4.17-amd64.efi" are of one build, as far as names can tell. */
+static bool same_version(const char *syms, const char *efi)
 {
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup("."), *other;
+	const char *v = str_starts(syms, "xen-syms-") ? syms + strlen("xen-syms-") : "";
+	const char *w = str_starts(efi, "xen-") ? efi + strlen("xen-") : "";
+	size_t n = strlen(v);
+
+	return !n || (!strncmp(v, w, n) && str_starts(w + n, ".efi"));
+}
+
+static bool efi_in(const char *dir, const char *path, const u8 *id)
+{
 	bool found = false;
 	struct find_list l;
 	u8 have[32];
+	char *other;
 	size_t i;
 
 	find_list(&l, dir);
 	for (i = 0; i < l.v.n && !found; i++) {
 		const char *name = l.v.v[i];
 
-		if (!str_ends(name, ".efi") && !str_ends(name, ".efi.elf"))
+		if ((!str_ends(name, ".efi") && !str_ends(name, ".efi.elf")) || !same_version(path_base(path), name))
 			continue;
 		other = path_join(dir, name);
 		found = str_ends(name, ".elf") ? elf_read_build_id(other, have) == GUID_LEN && !memcmp(have, id, GUID_LEN)
@@ -83,6 +92,23 @@ static bool efi_beside(const char *path, const u8 *id)
 		free(other);
 	}
 	find_list_free(&l);
+	return found;
+}
+
+/* Beside an xen-syms, or where distributions put it in the same tree, lies the EFI file that was running, of the same version. */
+static bool efi_proves(const struct hv_search *h, const char *path, const u8 *id)
+{
+	static const char *const places[] = { "/boot", "/boot/efi/EFI/xen", "/usr/lib64/efi", "/usr/lib/efi" };
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	bool found = efi_in(dir, path, id);
+	size_t i;
+
+	for (i = 0; h->tree && i < ARRAY_SIZE(places) && !found; i++) {
+		free(dir);
+		dir = xasprintf("%s%s", h->tree, places[i]);
+		found = efi_in(dir, path, id);
+	}
 	free(dir);
 	return found;
 }
@@ -144,7 +170,7 @@ static enum verdict verdict_of(struct hv_search *h, const char *path, struct sym
 	if (m->build_id_len && n > 0) {
 		if ((size_t)n == m->build_id_len)
 			return memcmp(id, m->build_id, m->build_id_len) ? REFUTED : PROVED;
-		if (m->build_id_len == GUID_LEN && n == NOTE_LEN && efi_beside(path, m->build_id))
+		if (m->build_id_len == GUID_LEN && n == NOTE_LEN && efi_proves(h, path, m->build_id))
 			return PROVED;
 	}
 	agrees = h->snapshot_path ? snapshot_agrees(h->snapshot_path, f) : 0;
@@ -307,14 +333,18 @@ static void search_everywhere(struct hv_search *h)
 			try_elf(h, path, true, false);
 		free(path);
 	}
-	for (p = s->opts.symfs; p && *p; p++)
+	for (p = s->opts.symfs; p && *p; p++) {
+		h->tree = *p;
 		for (i = 0; i < ARRAY_SIZE(places); i++) {
 			path = xasprintf("%s%s", *p, places[i]);
 			search_folder(h, path, true);
 			free(path);
 		}
+	}
+	h->tree = NULL;
 	if (s->opts.offline_only)
 		return;
+	h->tree = "";
 	/* The hypervisor that runs now is the recorded one when nothing was booted since. */
 	if (host->same_boot) {
 		read_build_id(h, "/sys/hypervisor/properties/buildid");

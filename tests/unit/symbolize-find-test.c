@@ -604,6 +604,20 @@ static void test_xen(void)
 	EQ(diag.entries.n, 0);
 	end();
 
+	/* not if it is of another version; nor is then the one in /boot of a tree */
+	OK(run("mkdir -p x/tree/boot x/tree/usr/lib/debug/boot && mv x/pe/xen-4.17.efi x/tree/boot/xen-4.18.efi && "
+	       "cp x/rec/xen-syms-4.17 x/tree/usr/lib/debug/boot/"));
+	start();
+	symfs[0] = in_dir("x/tree");
+	memcpy(opts.xen_build_id, guid, 16);
+	opts.xen_build_id_len = 16;
+	STR_EQ(xen_name(), "right symtab");
+	EQ(diag_count(&diag, DIAG_NOTE), 1);
+	OK(run("mv x/tree/boot/xen-4.18.efi x/tree/boot/xen-4.17.efi"));
+	STR_EQ(xen_name(), "right symtab");
+	EQ(diag_count(&diag, DIAG_NOTE), 1);
+	end();
+
 	/* places of distributions below --symfs */
 	OK(run("cp x/rec/xen-syms-4.17 x/boot/boot/"));
 	start();
