@@ -575,47 +575,50 @@ class Pane {
 		const t = this.tree, z = this.zoom, width = this.root.clientWidth;
 		const { depth, total, start, end } = t, zd = depth[z], span = total[z], x0 = start[z];
 		const scale = span > 0 ? width / span : 0;
-		const node = [], x = [], w = [], last = [];
-		let deepest = zd;
+		const parent = t.parent, least = Math.max(MIN_BOX, this.v.d.options.minwidth);
 
-		for (let a = z; ; a = t.parent[a]) {
-			node.push(a);
-			x.push(0);
-			w.push(width);
+		/* Room for all boxes that there can be, kept from layout to layout. */
+		if (!this.room || this.room.node.length < t.n + 1)
+			this.room = { node: new Int32Array(t.n + 1), row: new Int32Array(t.n + 1), x: new Float64Array(t.n + 1), w: new Float64Array(t.n + 1) };
+		const { node, row, x, w } = this.room, last = new Int32Array(t.maxDepth + 2).fill(-1);
+		let n = 0, deepest = zd;
+		for (let a = z; ; a = parent[a]) {
+			node[n] = a;
+			row[n] = depth[a];
+			x[n] = 0;
+			w[n++] = width;
 			if (!a)
 				break;
 		}
-		const least = Math.max(MIN_BOX, this.v.d.options.minwidth);
 		for (let i = z + 1, stop = end[z]; i < stop; ) {
-			const bw = total[i] * scale, bx = (start[i] - x0) * scale;
+			const bw = total[i] * scale, bx = (start[i] - x0) * scale, d = depth[i];
+			if (d > deepest)
+				deepest = d;
 			if (bw >= least) {
-				node.push(i);
-				x.push(bx);
-				w.push(bw);
-				if (depth[i] > deepest)
-					deepest = depth[i];
+				node[n] = i;
+				row[n] = d;
+				x[n] = bx;
+				w[n++] = bw;
 				i++;
 				continue;
 			}
 			/* Neighbours that are too narrow become one box. */
-			const m = last[depth[i]];
-			if (m !== undefined && Math.abs(x[m] + w[m] - bx) < 0.01) {
+			const m = last[d];
+			if (m >= 0 && Math.abs(x[m] + w[m] - bx) < 0.01) {
 				w[m] = bx + bw - x[m];
 			} else {
-				last[depth[i]] = node.length;
-				node.push(-1 - i);
-				x.push(bx);
-				w.push(bw);
-				if (depth[i] > deepest)
-					deepest = depth[i];
+				last[d] = n;
+				node[n] = -1 - i;
+				row[n] = d;
+				x[n] = bx;
+				w[n++] = bw;
 			}
 			i = end[i];
 		}
 		/* By row. */
-		const n = node.length, rows = deepest + 1, from = new Int32Array(rows + 1);
-		const rowOf = (b) => depth[node[b] < 0 ? -1 - node[b] : node[b]];
+		const rows = deepest + 1, from = new Int32Array(rows + 1);
 		for (let b = 0; b < n; b++)
-			from[rowOf(b) + 1]++;
+			from[row[b] + 1]++;
 		for (let r = 0; r < rows; r++)
 			from[r + 1] += from[r];
 		const at = from.slice();
@@ -623,7 +626,7 @@ class Pane {
 		this.x = new Float64Array(n);
 		this.w = new Float64Array(n);
 		for (let b = 0; b < n; b++) {
-			const k = at[rowOf(b)]++;
+			const k = at[row[b]]++;
 			this.node[k] = node[b];
 			this.x[k] = x[b];
 			this.w[k] = w[b];

@@ -115,6 +115,12 @@ async function scriptsOff(browser) {
 // The hash of the address only names; the audit is of all tabs, light and dark.
 async function audit(browser) {
 	const axe = fs.readFileSync(require.resolve('axe-core'), 'utf8');
+	const svg = await t.open(browser, t.graph('svg', 'xen', 'title=Audit'));
+	await svg.evaluate(axe);
+	const all = await svg.evaluate(() => window.axe.run(document));
+	t.ok(all.passes.length > 10, 'axe-core looked at the SVG');
+	t.equal(all.violations.map(x => `${x.id}: ${x.nodes[0].html.slice(0, 120)}`), [], 'axe-core, SVG');
+	await svg.context().close();
 	for (const scheme of ['light', 'dark']) {
 		const page = await t.open(browser, t.graph('html', 'xen', 'title=Audit'), { scheme });
 		await page.evaluate(axe);
@@ -129,6 +135,13 @@ async function audit(browser) {
 			t.ok(r.passes.length > 10, `axe-core looked at ${tab}`);
 			t.equal(r.violations.map(x => `${x.id}: ${x.nodes[0].html.slice(0, 120)}`), [], `axe-core, ${scheme}, ${tab}`);
 		}
+		const timed = await t.open(browser, t.graph('html', 'timed', 'title=Audit'), { scheme });
+		await timed.evaluate(axe);
+		await timed.locator('[role=tab]', { hasText: 'Time' }).click();
+		await timed.waitForTimeout(100);
+		const heat = await timed.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+		t.equal(heat.violations.map(x => `${x.id}: ${x.nodes[0].html.slice(0, 120)}`), [], `axe-core, ${scheme}, Time`);
+		await timed.context().close();
 		await page.evaluate(() => { document.querySelector('.xf-search').removeAttribute('aria-label'); document.querySelector('.xf-search').removeAttribute('placeholder'); });
 		const bad = await page.evaluate(() => window.axe.run(document));
 		t.ok(bad.violations.some(x => x.id === 'label'), 'axe-core sees a field without a name');
