@@ -74,6 +74,7 @@ struct pipeline {
 	const char *path;
 	struct perf_reader *reader;
 	struct symbolizer *sym;
+	size_t build_ids;	/* of the recording, already told to sym */
 	u64 seed[2];		/* of the run: input cannot aim at collisions */
 
 	struct index chain_index, edge_index, root_index;
@@ -952,16 +953,36 @@ static char *dir_of(const char *path)
 	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
 }
 
+static void start_symbols(struct pipeline *p)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+	struct sym_opts sym = p->opts->sym;
+	const char *dirs[MAX_LIST + 2];
+	char *dir = NULL;
+	struct stat st;
+	size_t i, n = 0;
+
+	/* Symbol files beside the recording come first. */
+	if (strcmp(p->path, "-"))
+		dirs[n++] = dir = dir_of(p->path);
+	/* When it was made decides whether what this machine holds for its present boot fits (of a pipe it is now). */
+	if (!(dir ? stat(p->path, &st) : fstat(STDIN_FILENO, &st)))
+		sym.mtime = st.st_mtime;
+	for (i = 0; p->opts->sym.dirs && p->opts->sym.dirs[i] && n <= MAX_LIST; i++)
+		dirs[n++] = p->opts->sym.dirs[i];
+	dirs[n] = NULL;
+	sym.dirs = dirs;
+	sym.hostname = m->hostname;
+	sym.release = m->release;
+	p->sym = sym_new(&sym, &p->run->strings, &p->run->diag);
+	free(dir);
+}
+
 int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err)
 {
 	struct pipeline p = { .run = r, .opts = opts, .path = path };
-	struct sym_opts sym = opts->sym;
-	const char *dirs[MAX_LIST + 2];
 	const struct perf_meta *m;
 	struct perf_item item;
-	struct stat st;
-	char *dir = NULL;
-	size_t i, n = 0;
 	u64 done, total, items = 0, before = r->samples;
 	int rc = -1;
 
@@ -992,24 +1013,14 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 		r->profile.weight_scale = p.scale;
 	r->two_columns |= m->two_columns;
 
-	/* Symbol files beside the recording come first. */
-	if (strcmp(path, "-"))
-		dirs[n++] = dir = dir_of(path);
-	/* When it was made decides whether what this machine holds for its present boot fits (of a pipe it is now). */
-	if (!(dir ? stat(path, &st) : fstat(STDIN_FILENO, &st)))
-		sym.mtime = st.st_mtime;
-	for (i = 0; opts->sym.dirs && opts->sym.dirs[i] && n <= MAX_LIST; i++)
-		dirs[n++] = opts->sym.dirs[i];
-	dirs[n] = NULL;
-	sym.dirs = dirs;
-	sym.hostname = m->hostname;
-	sym.release = m->release;
-	p.sym = sym_new(&sym, &r->strings, &r->diag);
-	for (i = 0; i < m->build_ids.n; i++)
-		sym_build_id(p.sym, m->build_ids.v[i].filename, m->build_ids.v[i].id, m->build_ids.v[i].len);
-
 	progress_start(path_base(path));
 	while ((rc = perf_next(p.reader, &item, err)) > 0) {
+		/* A pipe tells the host and the kernel on the way to its first item. */
+		if (!p.sym)
+			start_symbols(&p);
+		for (; p.build_ids < m->build_ids.n; p.build_ids++)
+			sym_build_id(p.sym, m->build_ids.v[p.build_ids].filename, m->build_ids.v[p.build_ids].id,
+				     m->build_ids.v[p.build_ids].len);
 		take_item(&p, &item);
 		if (!(++items & 0x3ff)) {
 			perf_progress(p.reader, &done, &total);
@@ -1048,7 +1059,6 @@ out:
 		sym_free(p.sym);
 	if (p.reader)
 		perf_close(p.reader);
-	free(dir);
 	return rc;
 }
 
