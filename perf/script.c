@@ -1218,6 +1218,16 @@ static const struct text_ops ops = {
 
 /* ---- the format ---- */
 
+/* A whole address behind blanks, set to the right: `-G -F ip,sym`. */
+static bool is_bare_frame(const char *p, const char *end)
+{
+	const char *q = skip_blanks(p, end), *r;
+	u64 addr;
+
+	r = *p == ' ' ? scan_addr(q, end, &addr) : NULL;
+	return r && r - q >= 10 && r - p == 17;
+}
+
 /* Of the first lines: those that only perf script has against those that it has not. */
 static int script_probe(const u8 *head, size_t n, bool is_dir)
 {
@@ -1236,7 +1246,7 @@ static int script_probe(const u8 *head, size_t n, bool is_dir)
 			continue;
 		if (*p == '#' && (e - p == 1 || p[1] == ' '))
 			notes++;
-		else if ((*p == '\t' && is_frame_line(p, e)) || (*p != '\t' && scan_head(p, e, &h) != HEAD_NONE))
+		else if ((*p == '\t' && is_frame_line(p, e)) || is_bare_frame(p, e) || (*p != '\t' && scan_head(p, e, &h) != HEAD_NONE))
 			good++;
 		else if (!is_srcline(p, e) && !is_known_line(p, e) && !is_frame_line(e + 1, end))
 			bad++;

@@ -7,7 +7,7 @@
  *
  * Stacks are walks through a made-up program of 6,000 functions: each one calls
  * 4 others, the first of them most often, so that hot paths and a long tail come
- * out as in real profiles.
+ * out as in real profiles: of 105,000 samples some 60,000 stacks differ, of folded stacks nearly all.
  */
 #include "base/base.h"
 
@@ -57,17 +57,14 @@ static void make_program(void)
 	}
 }
 
-/* Root first; `at`: where in the function, one place a callee. */
-static u32 walk(u32 *stack, u32 *at, u32 max)
+/* Root first; `at`: where in the function, one place a callee. `spread`: how many of 64 calls go to another than the first one. */
+static u32 walk(u32 *stack, u32 *at, u32 max, u32 spread)
 {
 	u32 n = 0, f = rnd(20);
 
 	while (n < max && f < FUNCTIONS) {
-		/* Mostly the first one: half of the stacks come more than once. */
-		static const u8 pick[64] = { 1, 2 };
-
 		stack[n] = f;
-		at[n] = pick[rnd(64)];
+		at[n] = rnd(64) < spread ? 1 + rnd(CALLEES - 1) : 0;
 		f = fn[f].callee[at[n++]];
 	}
 	return n;
@@ -91,7 +88,7 @@ int main(int argc, char **argv)
 	}
 	for (s = 0; s < count; s++) {
 		if (!strcmp(argv[1], "script")) {
-			n = walk(stack, at, 24 + rnd(16));
+			n = walk(stack, at, 24 + rnd(16), 2);
 			time += 100000 + rnd(50000);
 			buf_printf(&o.buf, "storage-%u %7u [%03u] %5" PRIu64 ".%06" PRIu64 ":    1003009 cycles: \n",
 				   rnd(12), 4000 + rnd(12), rnd(16), time / 1000000000, time % 1000000000 / 1000);
@@ -100,7 +97,7 @@ int main(int argc, char **argv)
 					   fn[stack[i]].name, 0x40 + 0x15 * at[i], fn[stack[i]].module);
 			buf_putc(&o.buf, '\n');
 		} else {
-			n = walk(stack, at, 12 + rnd(16));
+			n = walk(stack, at, 18 + rnd(16), 20);
 			buf_printf(&o.buf, "storage-%u", rnd(12));
 			for (i = 0; i < n; i++) {
 				buf_putc(&o.buf, ';');

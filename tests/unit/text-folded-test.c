@@ -193,6 +193,7 @@ static void test_probe(void)
 		{ "# x\na;b 1 2\n", "folded" },
 		{ "a 1 1.000000: 1 e: \n\t 10 f (/x)\n", "perf script" },
 		{ "\tffffffff81650989\n\t 20b1d\n\n", "perf script" },
+		{ " ffffffff81650989 f\n     55fd37024326 g (/x)\n", "perf script" },
 		{ "hello world\nthis is a letter\n", "error" },
 		{ "a;b\na;c\n", "error" },
 		{ "{\"x\": 1}\n", "error" },
