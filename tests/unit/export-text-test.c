@@ -109,6 +109,45 @@ static void test_perf_script_samples(void)
 	       "\n");
 }
 
+/* Nothing, a stack without frames, a very deep stack, the largest weight: no export fails or recurses. */
+static void test_edges(void)
+{
+	static const char *const formats[] = { "folded", "perf-script", "speedscope", "speedscope-time", "pprof", "callgrind", "d3",
+		"json", "firefox", "chrome" };
+	const char *text;
+	node_id node = 0;
+	size_t i;
+	u32 k;
+
+	for (i = 0; i < ARRAY_SIZE(formats); i++) {
+		fixture_release(&f);
+		fixture_init(&f);
+		f.p.keep_samples = true;
+		fixture_write(&f, formats[i], NULL, NULL);
+		fixture_write(&f, formats[i], &(struct view_opts){ .event = -1 }, NULL);
+		OK(f.text.n > 0 || i == 0);
+		fixture_add(&f, "e", "", 3);		/* no frame at all */
+		fixture_write(&f, formats[i], NULL, NULL);
+		fixture_write(&f, formats[i], &(struct view_opts){ .event = -1 }, NULL);
+		OK(f.text.n > 0);
+		for (k = 0, node = 0; k < 20000; k++)
+			node = fixture_child(&f, node, "U r");
+		profile_add_sample(&f.p, &(struct profile_sample){ .node = node, .weight = 5, .time = 7 });
+		fixture_write(&f, formats[i], NULL, NULL);
+		OK(f.text.n > 0);
+	}
+	fixture_release(&f);
+	fixture_init(&f);
+	fixture_add(&f, "e", "G a|U b", UINT64_MAX);
+	STR_EQ(fixture_write(&f, "folded", NULL, NULL), "a;b 18446744073709551615\n");
+	text = fixture_write(&f, "perf-script", NULL, NULL);
+	OK(strstr(text, " 18446744073709551615 e: \n") != NULL);
+	text = fixture_write(&f, "speedscope", NULL, NULL);
+	OK(strstr(text, "\"weights\":[18446744073709551615]") != NULL);
+	text = fixture_write(&f, "json", NULL, NULL);
+	OK(strstr(text, "\"total\":[18446744073709551615,") != NULL);
+}
+
 int main(void)
 {
 	fixture_init(&f);
@@ -116,6 +155,7 @@ int main(void)
 	test_folded();
 	test_perf_script();
 	test_perf_script_samples();
+	test_edges();
 	fixture_release(&f);
 	return tap_done();
 }
