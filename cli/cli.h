@@ -27,6 +27,7 @@ struct verb {
 
 extern const struct verb *const verbs[];		/* NULL-terminated */
 extern const struct verb verb_diff;
+extern const struct verb verb_doctor;
 extern const struct verb verb_render;
 
 /* ---- options (options.c) ---- */

@@ -8,6 +8,7 @@
 const struct verb *const verbs[] = {
 	&verb_render,
 	&verb_diff,
+	&verb_doctor,
 	NULL,
 };
 

@@ -39,7 +39,7 @@ _xenflame()
 	--group)
 		mapfile -t COMPREPLY < <(compgen -W 'domain cpu pid tid event' -- "$cur")
 		return ;;
-	--symfs|--debug-dir)
+	--symfs|--debug-dir|--sysroot)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
 	-o|--output|--xen-syms|--kallsyms|--vmlinux|--guest-kallsyms)
@@ -58,6 +58,7 @@ _xenflame()
 			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
 			--colors --bgcolors --palette-file --total --factor --flamechart --negate --plain-data --dark --scale --anonymous
 			--normalize --confidence --slices --fail-if --fail-if-regressed
+			--json --sysroot --probe
 			--help --version' -- "$cur")
 		;;
 	*)

@@ -116,6 +116,11 @@ struct sym_module_info {
 };
 size_t sym_modules(const struct symbolizer *s, const struct sym_module_info **infos);
 
+/* Build id of a file: GNU note, or the GUID in .buildid. Its length, 0 when there is none, -1 when the file cannot be read. */
+int sym_file_build_id(const char *path, u8 id[32]);
+/* Share (0-1) of functions of a file that set up a frame pointer: about 0.6 in a build with them, 0.02 without; < 0: no code. */
+double sym_file_frame_pointers(const char *path);
+
 /* ---- unwinding of saved user stacks (perf record --call-graph=dwarf) ---- */
 
 struct sym_regs {

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""doctor: a tree for each step that fails, its verdicts, exit code and the command to type. TAP."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tree as t  # noqa: E402
+
+nr = failed = 0
+tmp = tempfile.TemporaryDirectory()
+
+
+def check(what, ok, detail=''):
+    global nr, failed
+    nr += 1
+    print(f"{'ok' if ok else 'not ok'} {nr} - {what}")
+    if not ok:
+        failed += 1
+        for line in str(detail).split('\n')[:12]:
+            print(f'# {line}')
+
+
+def doctor(tree, *args):
+    r = subprocess.run([os.environ['XENFLAME'], 'doctor', f'--sysroot={tree.path}', '--json', *args],
+                       capture_output=True, check=False)
+    try:
+        j = json.loads(r.stdout)
+    except ValueError:
+        return r.returncode, {'checks': [], 'level': r.stderr.decode()}
+    return r.returncode, j
+
+
+def case(name, tree, rc, level, verdicts, says=(), args=()):
+    """`verdicts`: id -> verdict; `says`: id -> regular expression on its text, remedy and commands."""
+    got_rc, j = doctor(tree, *args)
+    by_id = {c['id']: c for c in j['checks']}
+    seen = {i: by_id.get(i, {}).get('verdict') for i in verdicts}
+    check(f'{name}: verdicts', seen == verdicts, f'got {seen}\nwant {verdicts}')
+    check(f'{name}: exit {rc}, {level}', (got_rc, j['level'], j.get('ready')) == (rc, level, rc == 0),
+          f"got {got_rc} {j['level']} {j.get('ready')}")
+    for i, rx in dict(says).items():
+        c = by_id.get(i, {})
+        text = '\n'.join(str(c.get(k)) for k in ('text', 'remedy', 'commands'))
+        check(f'{name}: {i} says {rx}', re.search(rx, text, re.S), text)
+    return j
+
+
+def new(name):
+    return t.Tree(os.path.join(tmp.name, name))
+
+
+# What was booted: stock Xen without vPMU, with it, and what Xen says when it refuses.
+case('stock', t.transcript(new('stock'), 'novpmu', 'novpmu-watchdog'), 1, 'dom0',
+     {'xen': 'ok', 'dom0': 'ok', 'dom0-type': 'ok', 'symbols': 'warn', 'frame-pointers': 'bad', 'vpmu': 'bad',
+      'pmu-driver': 'bad', 'patched-xen': 'unknown', 'patched-linux': 'unknown', 'secure-boot': 'ok', 'cpus': 'ok', 'perf': 'ok',
+      'keys': 'ok'},
+     {'vpmu': r'GRUB_CMDLINE_XEN.*vpmu=on.*update-grub', 'symbols': 'xen-hypervisor-4.17-amd64-dbg', 'xen': r'4\.17\.7'})
+tree = t.transcript(new('vpmu'), 'vpmu-on', 'vpmu-on')
+case('vPMU without driver', tree, 1, 'debug-keys', {'vpmu': 'ok', 'pmu-driver': 'bad', 'mode': 'warn', 'patched-xen': 'unknown'},
+     {'pmu-driver': 'address 0.*vpmu=off', 'mode': 'echo all'})
+case('watchdog', t.transcript(new('watchdog'), 'novpmu', 'vpmu-and-watchdog'), 1, 'dom0', {'vpmu': 'bad'},
+     {'vpmu': r'watchdog is on.*watchdog'})
+case('no PMU known', t.transcript(new('intel'), 'novpmu', 'vpmu-intel-nopmu'), 1, 'dom0', {'vpmu': 'bad'},
+     {'vpmu': r'PMU version 0 is not supported.*vpmu=timer'})
+
+# All there.
+case('ready', t.ready(new('ready')), 0, 'stacks',
+     {'xen': 'ok', 'dom0': 'ok', 'frame-pointers': 'ok', 'vpmu': 'ok', 'pmu-driver': 'ok', 'patched-xen': 'ok', 'patched-linux': 'ok',
+      'mode': 'ok', 'cpus': 'ok', 'perf': 'ok'})
+
+# Step 0: where am I?
+tree = t.Tree(os.path.join(tmp.name, 'bare'))
+tree.put('/etc/os-release', t.OS_RELEASE['debian'])
+case('bare metal', tree, 1, 'nothing', {'xen': 'bad', 'dom0': None})
+tree.put('/sys/hypervisor/type', 'kvm\n')
+case('another hypervisor', tree, 1, 'nothing', {'xen': 'bad'}, {'xen': "'kvm'"})
+tree = t.ready(new('domu'))
+tree.put('/proc/xen/capabilities', '')
+case('domU', tree, 1, 'nothing', {'dom0': 'bad'}, {'dom0': 'guest'})
+tree = t.ready(new('noxenfs'))
+tree.drop('/proc/xen')
+case('no xenfs', tree, 1, 'nothing', {'dom0': 'bad'}, {'dom0': 'mount -t xenfs xenfs /proc/xen'})
+tree = t.ready(new('pvh'))
+tree.put('/sys/hypervisor/guest_type', 'PVH\n')
+tree.drop('/sys/hypervisor/pmu')
+case('PVH dom0', tree, 1, 'dom0', {'dom0-type': 'bad', 'vpmu': 'bad'}, {'dom0-type': 'PVH'})
+
+# Step 1: frame pointers, from each of the sources.
+tree = t.ready(new('nofp'))
+tree.put('commands/xen-config', '# CONFIG_FRAME_POINTER is not set\n')
+for distro, rx in {'debian': 'apt-get source xen', 'xcp-ng': r'xen-4\.17\.7.*-d\.gz', 'xenserver': '-d\\.gz', 'qubes': 'xen-hypervisor-debug',
+                   'suse': 'CONFIG_FRAME_POINTER', 'other': 'CONFIG_FRAME_POINTER'}.items():
+    tree.put('/etc/os-release', t.OS_RELEASE[distro])
+    case(f'no frame pointers, {distro}', tree, 1, 'addresses', {'frame-pointers': 'bad'}, {'frame-pointers': rx})
+tree.drop('commands/xen-config')
+case('frame pointers by /boot', tree, 1, 'addresses', {'frame-pointers': 'bad'}, {'frame-pointers': '/boot/xen-4.17-amd64.config'})
+tree.put('/boot/xen-4.17-debug.config', 'CONFIG_FRAME_POINTER=y\n')
+case('two configurations that differ', tree, 1, 'addresses', {'frame-pointers': 'unknown'})
+tree.put('/boot/xen-4.17.7.config', 'CONFIG_FRAME_POINTER=y\n')
+case('the whole version wins', tree, 0, 'stacks', {'frame-pointers': 'ok'}, {'frame-pointers': 'xen-4.17.7.config'})
+tree.drop('/boot')
+case('nothing tells', tree, 1, 'addresses', {'frame-pointers': 'unknown'})
+
+
+def elf(name):
+    """A program that stands for xen-syms, and its build id."""
+    with open(os.path.join(t.CORPUS, 'local/bin', name), 'rb') as f:
+        data = f.read()
+    return data, re.search(rb'\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})', data, re.S).group(1)
+
+
+data, note = elf('busy_fp')
+tree.put('/boot/xen-syms-4.17.7', data)
+case('symbols of another build', tree, 1, 'addresses', {'symbols': 'warn', 'frame-pointers': 'unknown'}, {'symbols': 'another build'})
+tree.put('/sys/hypervisor/properties/buildid', note)
+case('symbols that fit', tree, 0, 'stacks', {'symbols': 'ok', 'frame-pointers': 'ok'}, {'symbols': note.hex(), 'frame-pointers': 'set one up'})
+data, note = elf('busy_nofp')
+tree.put('/boot/xen-syms-4.17.7', data)
+tree.put('/sys/hypervisor/properties/buildid', note.hex() + '\n')
+case('code without frame pointers', tree, 1, 'addresses', {'symbols': 'ok', 'frame-pointers': 'bad'}, {'symbols': note.hex()})
+tree.put('/sys/hypervisor/properties/buildid', b'0123456789abcdef')
+case('started from xen.efi', tree, 1, 'addresses', {'symbols': 'ok'}, {'symbols': 'xen.efi'})
+tree.put('/sys/hypervisor/properties/buildid', '<denied>')
+case('build id denied', tree, 1, 'addresses', {'symbols': 'warn'})
+tree.drop('/proc/xen/xensyms')
+case('no xensyms', tree, 1, 'addresses', {'symbols': 'warn'})
+
+# Step 2: patched?
+tree = t.ready(new('unpatched'))
+tree.put('/sys/hypervisor/pmu/pmu_features', '0x0\n')
+case('not told', tree, 1, 'addresses', {'patched-xen': 'unknown'}, {'patched-xen': '--probe'})
+check('without --probe nothing is written', tree.get('/sys/hypervisor/pmu/pmu_features') == '0x0\n')
+tree.put('/sys/hypervisor/pmu/pmu_features.write-errno', '8 EINVAL\n')
+case('probe: unpatched', tree, 1, 'addresses', {'patched-xen': 'bad'}, {'patched-xen': 'xen/patches'}, ['--probe'])
+tree.put('/sys/hypervisor/pmu/pmu_features.write-errno', '* EBUSY\n')
+case('probe: busy', tree, 1, 'addresses', {'patched-xen': 'unknown'}, {'patched-xen': 'guests use vPMU'}, ['--probe'])
+tree.drop('/sys/hypervisor/pmu/pmu_features.write-errno')
+tree.put('/sys/hypervisor/pmu/pmu_features', '0x1\n')
+case('probe: patched', tree, 0, 'stacks', {'patched-xen': 'ok'}, {}, ['--probe'])
+check('--probe puts the old value back', tree.get('/sys/hypervisor/pmu/pmu_features') == '1',
+      tree.get('/sys/hypervisor/pmu/pmu_features'))
+tree.put('/proc/xen/xensyms', 'ffff82d040200000 T vpmu_deliver\n')
+tree.put('/sys/hypervisor/pmu/pmu_features', '0x0\n')
+case('patched by its symbols', tree, 0, 'stacks', {'patched-xen': 'ok'}, {'patched-xen': 'vpmu_deliver'})
+tree.put('/proc/kallsyms', 'ffffffff81000000 T _text\n')
+case('kernel without the patches', tree, 1, 'addresses', {'patched-linux': 'unknown'}, {'patched-linux': 'linux/patches'})
+
+# Step 3: how vPMU is switched on.
+for distro, rx in {'xcp-ng': r'xen-cmdline --set-xen vpmu=on', 'qubes': r'GRUB_CMDLINE_XEN_DEFAULT.*vpmu=on.*grub2-mkconfig',
+                   'other': r"append 'vpmu=on'"}.items():
+    tree = t.transcript(new('off-' + distro), 'novpmu', 'vpmu-on', distro)
+    tree.put('commands/xl-dmesg', '(XEN) Command line: dom0_mem=1G\n')
+    j = case(f'vPMU off, {distro}', tree, 1, 'dom0', {'vpmu': 'bad', 'keys': 'warn'}, {'vpmu': rx})
+    check(f'{distro} is known', j['distribution'] == {'xcp-ng': 'XCP-ng', 'qubes': 'Qubes', 'other': 'this system'}[distro])
+tree.put('commands/xl-dmesg', '(XEN) Command line: watchdog ucode=scan\n')
+case('watchdog on the command line', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': 'vpmu=on watchdog=0'})
+tree.put('/sys/hypervisor/pmu/pmu_mode.errno', 'EACCES\n')
+case('not root', tree, 1, 'dom0', {'vpmu': 'unknown'}, {'vpmu': 'root'})
+tree.drop('/sys/hypervisor/pmu')
+case('kernel without vPMU', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': 'CONFIG_XEN'})
+
+# Steps 4 to 7.
+tree = t.ready(new('rest'))
+tree.put('/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c', b'\6\0\0\0\1')
+case('secure boot', tree, 0, 'stacks', {'secure-boot': 'warn'}, {'secure-boot': 'debug key'})
+tree.put('/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c', b'\6\0\0\0\0')
+case('secure boot off', tree, 0, 'stacks', {'secure-boot': 'ok'})
+tree.put('/sys/kernel/security/lockdown', 'none [integrity] confidentiality\n')
+case('lockdown', tree, 0, 'stacks', {'secure-boot': 'warn'}, {'secure-boot': 'lockdown=none'})
+
+vcpus = 'Name                                ID  VCPU   CPU State   Time(s) Affinity (Hard / Soft)\n'
+line = 'Domain-0                             0    %2d   %3s   r--      10.1  %s / all\n'
+tree.put('commands/xl-info', 'host                   : h\nnr_cpus                : 64\nxen_commandline        : dom0_max_vcpus=1-16\n')
+tree.put('commands/xl-vcpu-list', vcpus + ''.join(line % (i, i, 'all') for i in range(16)))
+case('16 of 64', tree, 0, 'stacks', {'cpus': 'warn'}, {'cpus': '48 of 64 processors.*dom0_max_vcpus=64 dom0_vcpus_pin'})
+tree.put('commands/xl-info', 'nr_cpus                : 16\n')
+case('not pinned', tree, 0, 'stacks', {'cpus': 'warn'}, {'cpus': '16 of dom0.s 16.*vcpu-pin'})
+tree.put('commands/xl-vcpu-list', vcpus + ''.join(line % (i, i if i < 15 else '-', str(i)) for i in range(16)))
+case('one offline', tree, 0, 'stacks', {'cpus': 'warn'}, {'cpus': '1 of 16 processors'})
+tree.put('commands/xl-vcpu-list', vcpus + ''.join(line % (i, i, str(i)) for i in range(16)))
+case('pinned', tree, 0, 'stacks', {'cpus': 'ok'})
+
+tree.put('/sys/hypervisor/pmu/pmu_mode', 'self\n')
+case('mode self', tree, 0, 'stacks', {'mode': 'warn'}, {'mode': 'echo all'})
+tree.put('commands/xl-list', 'Name     ID   Mem VCPUs      State   Time(s)\nDomain-0  0  1100     2     r-----      12.3\nweb  1  512  1  -b----  1.0\n')
+case('mode self, guests', tree, 0, 'stacks', {'mode': 'warn'}, {'mode': '1 guests.*echo hv'})
+tree.put('/proc/sys/kernel/kptr_restrict', '2\n')
+case('kptr_restrict', tree, 0, 'stacks', {'kernel-symbols': 'warn'}, {'kernel-symbols': 'kptr_restrict'})
+tree.drop('commands/perf-version')
+case('no perf', tree, 1, 'debug-keys', {'perf': 'bad'}, {'perf': 'apt-get install linux-perf'})
+
+# A tree that points out of itself, or holds rubbish.
+tree = t.ready(new('hostile'))
+tree.drop('/etc/os-release', '/sys/hypervisor/version/extra')
+os.symlink('/proc/self/cmdline', os.path.join(tree.path, 'sys/hypervisor/version/extra'))
+tree.put('/etc/os-release', b'ID=' + b'x' * 100000 + b'\0\xff\n')
+tree.put('commands/xl-vcpu-list', b'Domain-0\nDomain-0 \xff\n\n')
+tree.put('commands/xl-info', 'nr_cpus : 99999999999999999999\nxen_commandline : \33[31m =vpmu watchdog\n')
+rc, j = doctor(tree)
+check('links stay inside', j.get('xen') == '4.17', j.get('xen'))
+check('rubbish is no crash', rc in (0, 1), rc)
+
+text = subprocess.run([os.environ['XENFLAME'], 'doctor', f'--sysroot={tree.path}'], capture_output=True, check=False).stdout.decode()
+check('the text has a line for each check', all(re.search(rf"^{c['verdict']} +{c['id']} ", text, re.M) for c in j['checks']), text)
+r = subprocess.run([os.environ['XENFLAME'], 'doctor', f'--sysroot={tmp.name}/none'], capture_output=True, check=False)
+check('no such folder is exit 2', r.returncode == 2 and b'none' in r.stderr, r.stderr)
+print(f'1..{nr}')
+sys.exit(failed > 0)
