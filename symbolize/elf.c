@@ -31,6 +31,7 @@ struct elf_symbol {
 	const char *file;		/* STT_FILE before a local symbol: a hint, or NULL */
 	str_id raw, shown;		/* 0: not made yet */
 	bool data;			/* in a section with code, but no code: where a label before it ends */
+	bool stub;			/* of the PLT */
 };
 
 struct elf_section {
@@ -825,7 +826,7 @@ static void add_plt_symbol(struct elf_file *e, u64 addr, u32 size, const char *c
 
 	memcpy(name, callee, n);
 	memcpy(name + n, "@plt", 5);
-	vec_push(&e->syms, ((struct elf_symbol){ .lo = addr, .size = size, .name = name }));
+	vec_push(&e->syms, ((struct elf_symbol){ .lo = addr, .size = size, .name = name, .stub = true }));
 }
 
 /*
@@ -1202,7 +1203,7 @@ double symfile_elf_frame_pointer_share(struct symfile *f)
 		size_t n = MIN(s->size, 64u);
 		const u8 *p;
 
-		if (s->size < 16 || s->data || (i && e->syms.v[i - 1].lo == s->lo && e->syms.v[i - 1].size))
+		if (s->size < 16 || s->data || s->stub || (i && e->syms.v[i - 1].lo == s->lo && e->syms.v[i - 1].size))
 			continue;
 		p = symfile_elf_bytes(f, s->lo, n);
 		if (!p)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symfile-lookup [-r] [-n] [-k] [-p] [-d DEBUG] [-c CALLS] FILE: one symbol file asked for the
+ * symfile-lookup [-rnkpbq] [-d DEBUG] FILE: one symbol file asked for the
  * addresses on standard input (hexadecimal, one a line; what follows a blank is left alone).
  *
  * One line a frame and an empty line after each address, as `addr2line -afie` has the facts:
  *	0xADDRESS
  *	function<TAB>file:line		innermost first
  * "?" stands for what is not known.  -r raw names, -n no inlined frames, -k FILE is a table in text, -p it is a
- * perf map, -d a separate debug file, -b print the build id and the source, -q no output, for timing.
+ * perf map, -d a separate debug file, -b print first the source, the build id, where text begins and ends, and the
+ * share of functions with a frame pointer; -q no output, for timing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +78,8 @@ int main(int argc, char **argv)
 		char hex[2 * sizeof(f->build_id) + 1];
 
 		build_id_hex(f->build_id, f->build_id_len, hex);
-		printf("%s %s 0x%" PRIx64 " 0x%" PRIx64 "\n", f->ops->source, f->build_id_len ? hex : "-", f->text_start, f->text_end);
+		printf("%s %s 0x%" PRIx64 " 0x%" PRIx64 " %.3f\n", f->ops->source, f->build_id_len ? hex : "-", f->text_start,
+		       f->text_end, text || jit ? -1 : symfile_elf_frame_pointer_share(f));
 	}
 	while (getline(&line, &cap, stdin) > 0) {
 		const char *p = line, *end = line + strlen(line);

@@ -103,7 +103,21 @@ for cc in ('gcc', 'clang'):
     case(f'{cc}, linked by gold', plain(cc, '-fuse-ld=gold'))
     case(f'{cc}, -O0', lambda d, cc=cc: plain(cc, '-O0')(d))
 case('gcc, sections compressed in the old form (.zdebug)', plain('gcc', '-gz=zlib-gnu'))
-case('gcc, 32-bit', plain('gcc', '-m32'))
+case('gcc, 32-bit', plain('gcc', '-m32', '-nostdlib', '-static', '-Wl,-emain'))
+for target, flags in (('aarch64-linux-gnu', []), ('arm-linux-gnueabihf', []), ('riscv64-linux-gnu', ['-mno-relax']),
+                      ('powerpc64le-linux-gnu', []), ('mips64-linux-gnu', []), ('mips-linux-gnu', [])):
+    case(f'clang for {target}', plain('clang', '--target=' + target, '-nostdlib', '-static', '-fuse-ld=lld', '-Wl,-emain', *flags))
+
+
+def arm_object(d):
+    obj = os.path.join(d, 'mod.ko')
+    need(['clang', '--target=aarch64-linux-gnu', '-O2', '-g', '-c', 'probe.c', '-o', obj], d)
+    syms = need(['readelf', '-Ws', obj])
+    # Symbols that only mark code and data ($x, $d) name nothing.
+    yield int(re.search(r' (\w{16}) .* (\d+) probe$', syms, re.M)[1], 16), [], obj, INLINED
+
+
+case('kernel module for aarch64', arm_object)
 
 
 def zstd_sections(d):

@@ -73,9 +73,9 @@ def ours(path, addrs, *options):
 
 
 def about(path, *options):
-    """(source, build id, first and last text address)."""
+    """(source, build id, first and last text address, share of functions with a frame pointer)."""
     w = run([LOOKUP, '-b', *options, path], '').stdout.split()
-    return (w[0], w[1], int(w[2], 16), int(w[3], 16)) if len(w) == 4 else None
+    return (w[0], w[1], int(w[2], 16), int(w[3], 16), float(w[4])) if len(w) == 5 else None
 
 
 def llvm(path, addrs):
