@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the program does around the stages: defaults, --open, --strict, filters, merging, the same bytes each time.
+
+Right answers for the filters are counted here in corpus/xen-hv/perf.oracle.txt, which perf made.
+"""
+import gzip
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+
+top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+corpus = os.path.join(top, 'tests', 'data', 'corpus')
+example = os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')
+xenflame = os.path.abspath(os.environ.get('XENFLAME', 'xenflame'))
+tmp = tempfile.mkdtemp(prefix='xenflame-program-')
+nr = failed = 0
+
+
+def check(what, problem):
+    global nr, failed
+    nr += 1
+    print(f"{'not ' if problem else ''}ok {nr} - {what}")
+    if problem:
+        print(f'# {str(problem)[:500]}')
+        failed += 1
+
+
+def run(*args, cwd=None, env=None, stdin=None, stdout=subprocess.PIPE):
+    return subprocess.run([xenflame, *args], cwd=cwd, env=dict(os.environ, **(env or {})), input=stdin, stdout=stdout,
+                          stderr=subprocess.PIPE, check=False)
+
+
+def equal(what, a, b):
+    check(what, None if a == b else f'{a!r} and {b!r}')
+
+
+def folded(*args, **kw):
+    p = run('-q', '--offline', '--format=folded', '-o', '-', *args, **kw)
+    return sum(int(line.rsplit(b' ', 1)[1]) for line in p.stdout.splitlines()) if p.returncode == 0 else p.stderr
+
+
+def oracle():
+    with gzip.open(os.path.join(corpus, 'xen-hv', 'perf.oracle.txt.gz'), 'rt') as f:
+        for line in f:
+            if line.startswith('S\t'):
+                _, _, comm, pid, tid, cpu, time, mode = line.split('\t')
+                yield comm, int(pid), int(tid), int(cpu), int(time), int(mode)
+
+
+def main():
+    samples = list(oracle())
+    first, last = samples[0][4], samples[-1][4]
+
+    equal('all samples', folded(example), len(samples))
+    equal('--comm', folded('--comm=hc-mmap', example), sum(s[0] == 'hc-mmap' for s in samples))
+    equal('--cpu', folded('--cpu=1', example), sum(s[3] == 1 for s in samples))
+    equal('--cpu with a range', folded('--cpu=0-1', example), len(samples))
+    pids = sorted({s[1] for s in samples if 0 < s[1] < 1 << 31})
+    lo, hi = pids[3], pids[40]
+    equal('--pid', folded(f'--pid={pids[0]},{lo}-{hi}', example), sum(s[1] == pids[0] or lo <= s[1] <= hi for s in samples))
+    equal('--tid', folded(f'--tid={pids[5]}', example), sum(s[2] == pids[5] for s in samples))
+    equal('--time', folded('--time=10,20.5', example), sum(10 * 10**9 <= s[4] <= 20_500_000_000 for s in samples))
+    equal('--time from', folded('--time=30,', example), sum(s[4] >= 30 * 10**9 for s in samples))
+    half = first + (last - first) // 2
+    equal('--time in percent', folded('--time=0%-50%', example), sum(s[4] <= half for s in samples))
+    equal('--comm and --cpu', folded('--comm=hc-mmap', '--cpu=0', example), sum(s[0] == 'hc-mmap' and s[3] == 0 for s in samples))
+    equal('two recordings add up', folded(example, os.path.join(corpus, 'xen-hv', 'dwarf.perf.data.kvm')), len(samples) + 563)
+    with open(example, 'rb') as f:
+        equal('standard input', folded('-', stdin=f.read()), len(samples))
+    synth = os.path.join(corpus, 'synth', 'xen', 'hvmark.perf.data.kvm')
+    equal('--guest and --host', folded('--guest', synth) + folded('--host', synth), folded(synth))
+
+    here = os.path.join(tmp, 'here')
+    os.mkdir(here)
+    shutil.copy(os.path.join(corpus, 'local', 'fp', 'perf.data'), os.path.join(here, 'perf.data'))
+    p = run('-q', '-o', 'x.folded', cwd=here)
+    check('perf.data of the folder', None if p.returncode == 0 and os.path.exists(os.path.join(here, 'x.folded')) else p.stderr)
+    shutil.copy(example, os.path.join(here, 'perf.data.kvm'))
+    run('-q', '--offline', '-o', 'y.folded', cwd=here)
+    check('perf.data.kvm comes first', None if b'_[h]' in open(os.path.join(here, 'y.folded'), 'rb').read() else 'no hypervisor frames')
+
+    browser = os.path.join(tmp, 'browser')
+    with open(browser, 'w', encoding='ascii') as f:
+        f.write(f'#!/bin/sh\ncp "$1" {tmp}/shown\n')
+    os.chmod(browser, 0o755)
+    p = run('-q', '--open', example, env={'BROWSER': browser})
+    shown = os.path.join(tmp, 'shown')
+    check('--open', None if p.returncode == 0 and open(shown, 'rb').read(15).lower().startswith(b'<!doctype html') else p.stderr)
+    p = run('-q', '--open', '-o', os.path.join(tmp, 'o.svg'), example, env={'BROWSER': '/nonexistent'})
+    check('--open without a browser', None if p.returncode == 1 and b'BROWSER' in p.stderr else p.stderr)
+
+    p = run('--strict', '--offline', os.path.join(here, 'perf.data'), '-o', os.path.join(tmp, 's.folded'))
+    check('--strict', None if p.returncode == 1 and b'--strict' in p.stderr and os.path.exists(os.path.join(tmp, 's.folded'))
+          else (p.returncode, p.stderr))
+    p = run('--offline', os.path.join(here, 'perf.data'), '-o', os.path.join(tmp, 's.folded'))
+    check('without --strict', None if p.returncode == 0 and b'warning: ' in p.stderr else (p.returncode, p.stderr))
+
+    for suffix in ('svg', 'html', 'folded', 'speedscope.json', 'perf.txt'):
+        a, b = os.path.join(tmp, 'a.' + suffix), os.path.join(tmp, 'b.' + suffix)
+        run('-q', '--offline', example, '-o', a)
+        run('-q', '--offline', 'perf.data.kvm', '-o', b, cwd=os.path.dirname(example), env={'LC_ALL': 'tr_TR.UTF-8', 'TZ': 'Asia/Tokyo'})
+        data = open(a, 'rb').read()
+        check(f'the same {suffix} each time', None if len(data) > 1000 and data == open(b, 'rb').read() else 'they differ')
+        check(f'no path of this machine in the {suffix}', None if tmp.encode() not in data and os.getcwd().encode() not in data else 'there is')
+        run('-q', '--offline', '--anonymous', example, '-o', b)
+        check(f'--anonymous {suffix}', None if b'kvm --host --guest record' not in open(b, 'rb').read() else 'the command is in it')
+
+    master, slave = pty.openpty()
+    p = run('-q', example, stdout=slave)
+    check('no SVG on a terminal', None if p.returncode == 2 and b'terminal' in p.stderr else (p.returncode, p.stderr))
+    os.close(slave)
+    os.close(master)
+    p = subprocess.run(f'"{xenflame}" -q --offline "{example}" -o - --format=folded | head -n 1', shell=True, capture_output=True, check=False)
+    check('a reader that goes away', None if p.stdout.count(b'\n') == 1 and b'rror: ' not in p.stderr else p.stderr)
+    shutil.rmtree(tmp)
+    print(f'1..{nr}')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
