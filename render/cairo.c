@@ -191,8 +191,8 @@ static void draw_legend(struct canvas *c, const struct render_input *in, const s
 {
 	u64 by_class[CLASS_NR], total = in->view->nodes.n ? in->view->nodes.v[0].total : 0;
 	struct rgb edge = { 0x5b, 0x60, 0x67 };
+	double x = pic->left, swatch = palette_tells_classes(pal, in->view) ? 16 : 0;
 	struct buf text = BUF_INIT;
-	double x = pic->left;
 	int i;
 
 	view_weight_by_class(in->view, by_class);
@@ -202,17 +202,19 @@ static void draw_legend(struct canvas *c, const struct render_input *in, const s
 
 		if (!by_class[i])
 			continue;
-		cairo_rectangle(c->cr, x + 0.5, pic->legend_y - 9.5, 10, 10);
-		set_rgb(c->cr, c->dark ? p.dark : p.light);
-		cairo_fill_preserve(c->cr);
-		set_rgb(c->cr, edge);
-		cairo_set_line_width(c->cr, 0.5);
-		cairo_stroke(c->cr);
+		if (swatch > 0) {
+			cairo_rectangle(c->cr, x + 0.5, pic->legend_y - 9.5, 10, 10);
+			set_rgb(c->cr, c->dark ? p.dark : p.light);
+			cairo_fill_preserve(c->cr);
+			set_rgb(c->cr, edge);
+			cairo_set_line_width(c->cr, 0.5);
+			cairo_stroke(c->cr);
+		}
 		buf_clear(&text);
 		buf_printf(&text, "%s ", color_class_name((enum color_class)i));
 		buf_share(&text, by_class[i], total);
-		draw_text(c, x + 16, pic->legend_y, c->ink, buf_str(&text), false);
-		x += 16 + width_of(c->cr, buf_str(&text)) + 18;
+		draw_text(c, x + swatch, pic->legend_y, c->ink, buf_str(&text), false);
+		x += swatch + width_of(c->cr, buf_str(&text)) + 18;
 	}
 	buf_release(&text);
 }

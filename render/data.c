@@ -42,7 +42,7 @@
  *                 guest user, other) and the box of all
  *   facts       pairs of strings
  *   quality     objects {name, text, count, strict}
- *   options     height, font, fontsize, icicle, negate, factor, minwidth, background (or null)
+ *   options     palette, height, font, fontsize, icicle, negate, factor, minwidth, background (or null)
  *
  * Numbers over 2^53 are written as strings of digits, since JSON readers keep no more; here these can be
  * self, base, total and count.
@@ -484,6 +484,8 @@ static void put_options(struct buf *b, const struct render_opts *opts, const str
 	buf_printf(b, ",\"icicle\":%s,\"negate\":%s,\"factor\":", opts->icicle ? "true" : "false",
 		   opts->negate ? "true" : "false");
 	buf_f(b, opts->factor > 0 ? opts->factor : 1, 9);
+	buf_puts(b, ",\"palette\":");
+	put_cstr(b, opts->colors ? opts->colors : "xen");
 	buf_puts(b, ",\"minwidth\":");
 	buf_f(b, opt_min_width(opts), 4);
 	buf_puts(b, ",\"background\":");

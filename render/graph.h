@@ -47,6 +47,8 @@ struct palette {
 int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts,
 		 struct error *err) MUST_CHECK;
 void palette_release(struct palette *p);
+/* Whether colours tell classes apart, so that a legend may show them. */
+bool palette_tells_classes(const struct palette *p, const struct view *v);
 /*
  * Colour of a node by how much of the whole it grew (orange) or shrank (blue), paler when that may be noise; of
  * views that compare only.

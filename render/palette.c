@@ -543,6 +543,16 @@ out:
 	return ret;
 }
 
+bool palette_tells_classes(const struct palette *p, const struct view *v)
+{
+	u32 i;
+
+	for (i = 1; i < CLASS_OTHER; i++)
+		if (p->classes[i] != p->classes[0])
+			return !v->is_diff;
+	return false;
+}
+
 void palette_release(struct palette *p)
 {
 	vec_release(&p->colors);

@@ -62,6 +62,8 @@ static void put_box(struct buf *b, const struct render_input *in, const struct r
 		put_percent(b, box->x / pic->inner * 100);
 		buf_puts(b, "\" dx=\"3\" y=\"");
 		buf_f(b, y + (pic->row - 1) / 2 + pic->font_size * 0.3, 1);
+		if (box->node && in->profile->frames.v[v->nodes.v[box->node].frame].flags & FRAME_INLINED)
+			buf_puts(b, "\" font-style=\"italic");
 		buf_puts(b, "\">");
 		buf_xml(b, tmp->p + at, tmp->n - at);
 		buf_puts(b, "</text>");
@@ -82,8 +84,8 @@ static void put_legend(struct buf *b, const struct render_input *in, const struc
 		       const struct frame_of_picture *pic)
 {
 	u64 by_class[CLASS_NR], total = in->view->nodes.n ? in->view->nodes.v[0].total : 0;
+	double x = pic->left, swatch = palette_tells_classes(pal, in->view) ? 16 : 0;
 	struct buf text = BUF_INIT;
-	double x = pic->left;
 	int c;
 
 	view_weight_by_class(in->view, by_class);
@@ -91,14 +93,17 @@ static void put_legend(struct buf *b, const struct render_input *in, const struc
 	for (c = 0; c < CLASS_NR; c++) {
 		if (!by_class[c])
 			continue;
-		buf_puts(b, "<rect x=\"");
-		buf_f(b, x, 1);
-		buf_puts(b, "\" y=\"");
-		buf_f(b, pic->legend_y - 10, 1);
-		buf_puts(b, "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"");
-		buf_rgb(b, pal->colors.v[pal->classes[c]].light);
-		buf_puts(b, "\" stroke=\"#5b6067\" stroke-width=\".5\"/><text x=\"");
-		buf_f(b, x + 16, 1);
+		if (swatch > 0) {
+			buf_puts(b, "<rect x=\"");
+			buf_f(b, x, 1);
+			buf_puts(b, "\" y=\"");
+			buf_f(b, pic->legend_y - 10, 1);
+			buf_puts(b, "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"");
+			buf_rgb(b, pal->colors.v[pal->classes[c]].light);
+			buf_puts(b, "\" stroke=\"#5b6067\" stroke-width=\".5\"/>");
+		}
+		buf_puts(b, "<text x=\"");
+		buf_f(b, x + swatch, 1);
 		buf_puts(b, "\" y=\"");
 		buf_f(b, pic->legend_y, 1);
 		buf_clear(&text);
@@ -107,7 +112,7 @@ static void put_legend(struct buf *b, const struct render_input *in, const struc
 		buf_puts(b, "\">");
 		buf_xml(b, text.p, text.n);
 		buf_puts(b, "</text>\n");
-		x += 16 + label_width(text.p, text.n, "sans-serif", 12) + 18;
+		x += swatch + label_width(text.p, text.n, "sans-serif", 12) + 18;
 	}
 	buf_puts(b, "</g>\n");
 	buf_release(&text);

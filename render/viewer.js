@@ -1524,6 +1524,9 @@ class Viewer {
 			}
 			this.shares = { sums, inlined, unresolved };
 		}
+		/* Swatches and hints only where colours say it: not with palettes that do not know spaces, nor in comparisons. */
+		const tells = !t.base && this.d.class_color.slice(0, -1).some((c) => c !== this.d.class_color[0]);
+		const xen = this.d.options.palette === "xen" && !t.base;
 		const all = t.total[0], chosen = this.state.classes, items = [];
 		CLASSES.forEach((name, c) => {
 			if (!this.shares.sums[c])
@@ -1532,15 +1535,15 @@ class Viewer {
 			sw.style.background = this.palette[this.d.class_color[c]];
 			items.push(el("button", { type: "button", "aria-pressed": chosen && chosen.has(c) ? "true" : "false",
 				title: "stacks that end in " + name + " code; press to see only these, with Shift to add them",
-				click: (e) => this.chooseClass(c, e.shiftKey || e.ctrlKey) }, ...(t.base ? [] : [sw]), name + " ",
+				click: (e) => this.chooseClass(c, e.shiftKey || e.ctrlKey) }, ...(tells ? [sw] : []), name + " ",
 				el("span", { class: "xf-num" }, share1(this.shares.sums[c], all))));
 		});
 		if (this.shares.inlined)
 			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "innermost function was inlined into its caller" },
-				"paler: inlined " + share1(this.shares.inlined, all)));
+				(xen ? "paler: inlined " : "slanted: inlined ") + share1(this.shares.inlined, all)));
 		if (this.shares.unresolved)
 			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "no symbol for the innermost address" },
-				"greyish: no symbol " + share1(this.shares.unresolved, all)));
+				(xen ? "greyish: no symbol " : "no symbol ") + share1(this.shares.unresolved, all)));
 		if (t.base)
 			for (const [rgb, text] of [["#e86e28", this.d.options.negate ? "less" : "more"], ["#3c8cdc", this.d.options.negate ? "more" : "less"]]) {
 				const sw = el("span", { class: "xf-swatch" });
