@@ -195,7 +195,9 @@ static bool plausible(const struct pd *pd, const u8 *p, u64 left)
 	if (left < 8)
 		return false;
 	pd_rec_header(pd, &rec);
-	return rec.size >= 8 && rec.type && rec.type <= TYPE_LIMIT && (rec.size <= left || rec.type == REC_COMPRESSED2);
+	if (rec.type == REC_COMPRESSED2)
+		return left >= 16;
+	return rec.size >= 8 && rec.type && rec.type <= TYPE_LIMIT && rec.size <= left;
 }
 
 /* A whole record of the file itself; `*total` is how far to go on, which for overflowed ones is more than its size. */
@@ -236,18 +238,20 @@ static int raw_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, u64 *t
 		return 0;
 	}
 	pd_rec_header(pd, rec);
-	if (rec->size < 8 || !rec->type || rec->type > TYPE_LIMIT) {
-		rest_is_lost(pd, f, rec->p, left, offset);
-		return 0;
-	}
 	*total = rec->size;
-	if (rec->type == REC_COMPRESSED2 && rec->size >= 8) {
-		if (!mapped)
+	if (rec->type == REC_COMPRESSED2) {
+		if (!mapped) {
 			left = raw_fill(pd, f, 16);
-		data = left >= 16 ? ld64((mapped ? rec->p : stream_p(pd, &f->raw)) + 8, pd->swap) : 0;
-		/* perf 6.16 stored larger sizes in 16 bits: then only data_size tells. */
+			rec->p = stream_p(pd, &f->raw);
+		}
+		data = left >= 16 ? ld64(rec->p + 8, pd->swap) : 0;
+		/* perf 6.16 stored larger sizes in 16 bits, 64 KiB as 0: then only data_size tells. */
 		if (data <= (mapped ? left : PD_MAX_OVERFLOW) && align8(16 + data) > rec->size)
 			*total = 16 + data;
+	}
+	if (*total < 8 || !rec->type || rec->type > TYPE_LIMIT) {
+		rest_is_lost(pd, f, rec->p, left, offset);
+		return 0;
 	}
 	if (!mapped) {
 		left = raw_fill(pd, f, (size_t)*total + (*total > rec->size ? 16 : 0));
@@ -258,9 +262,10 @@ static int raw_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, u64 *t
 		rest_is_lost(pd, f, rec->p, left, offset);
 		return 0;
 	}
-	if (*total > rec->size) {
+	if (*total > rec->size && !plausible(pd, rec->p + *total, left - *total)) {
 		u64 padded = align8(*total);
 
+		/* perf does not pad such a record; another writer may. */
 		if (padded <= left && plausible(pd, rec->p + padded, left - padded))
 			*total = padded;
 	}

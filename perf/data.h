@@ -112,6 +112,7 @@ struct pd_file {
 	u64 touched;		/* bytes touched since */
 	u64 skip;		/* stream: bytes to pass over */
 	struct pd_stream raw;	/* stream */
+	u64 last_time;		/* of the record queued last; 0: none yet */
 	u64 missing;		/* bytes that the header promises beyond the end of the file */
 	bool at_end;		/* nothing more, or nothing that can be made sense of */
 

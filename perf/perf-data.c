@@ -255,7 +255,17 @@ static void user_record(struct pd *pd, const struct pd_file *f, const struct pd_
 	}
 }
 
-/* Whether a record of the kernel is of use, and its time (0: none). */
+/*
+ * A record without a field for its time, as others than samples are without
+ * sample_id_all, stays behind the one before it in its file, and behind what
+ * has been given already.  At the beginning it is one that perf made up.
+ */
+static u64 time_before(const struct pd *pd, const struct pd_file *f)
+{
+	return f->last_time ? MAX(f->last_time, pd->q.last) : 0;
+}
+
+/* Whether a record of the kernel is of use, and its time (0: before all others). */
 static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct pd_rec *rec, struct pd_entry *e)
 {
 	const struct pd_attr *a;
@@ -269,7 +279,9 @@ static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct p
 		e->event = (u16)pd_event_of_sample(pd, rec);
 		if (LIKELY(e->event < pd->attrs.n)) {
 			a = &pd->attrs.v[e->event];
-			if (a->time_off && a->time_off + 8u <= rec->size)
+			if (!a->time_off)
+				e->time = time_before(pd, f);
+			else if (a->time_off + 8u <= rec->size)
 				e->time = ld64(rec->p + a->time_off, pd->swap);
 		}
 		return true;
@@ -299,7 +311,9 @@ static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct p
 	case REC_KSYMBOL:
 	case REC_CALLCHAIN_DEFERRED:
 		a = pd_attr_of_other(pd, rec);
-		if (a && a->tail_time && a->tail_time + 8u <= rec->size)
+		if (a && !a->tail_time)
+			e->time = time_before(pd, f);
+		else if (a && a->tail_time + 8u <= rec->size)
 			e->time = ld64(rec->p + rec->size - a->tail_time, pd->swap);
 		return true;
 	default:
@@ -386,6 +400,7 @@ static int scan(struct pd *pd, struct perf_item *item, struct error *err)
 			let_go(pd);
 			continue;
 		}
+		f->last_time = e.time;
 		pd_queue_add(pd, &e);
 		if (pd->q.e.n >= PD_MAX_QUEUE || pd->held > PD_MAX_HELD) {
 			if (pd->held > PD_MAX_HELD)

@@ -704,6 +704,40 @@ static void test_order(void)
 	build_release(&b);
 }
 
+/* Without sample_id_all only samples have a time: the order of the file says where the others belong. */
+static void test_no_trailer(void)
+{
+	static const char *const want[] = { "old", "old", "new", "new" };
+	struct result res = { .ret = 0 };
+	const struct got *g = NULL;
+	struct build b;
+	u32 i;
+
+	one_event(&b, S_IP | S_TID | S_TIME);
+	b.attrs[0].flags = FLAG_FREQ;
+	rec_comm(&b, 7, 7, "old", 0, false);
+	rec_sample(&b, 0, 2, 0x1000, 7, 7, 50, 0, 0, NULL, 0);
+	rec_sample(&b, 0, 2, 0x1000, 7, 7, 20, 0, 0, NULL, 0);
+	round_end(&b);
+	round_end(&b);
+	/* All up to 50 is gone: what follows a sample of time 20 is still not late. */
+	rec_comm(&b, 7, 7, "new", 0, false);
+	rec_sample(&b, 0, 2, 0x1000, 7, 7, 60, 0, 0, NULL, 0);
+	rec_mmap(&b, 2, 7, 0x400000, 0x1000, 0, "/bin/x", 0);
+	rec_sample(&b, 0, 2, 0x1000, 7, 7, 70, 0, 0, NULL, 0);
+	result_build(&res, &b);
+	EQ(res.ret, 0);
+	EQ(res.samples, ARRAY_SIZE(want));
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		if (nth_sample(&res, i, &g))
+			STR_EQ(g->name, want[i]);
+	EQ(diag_count(&res.diag, DIAG_OUT_OF_ORDER), 0);
+	g = nth_item(&res, ITEM_MMAP, 0);
+	OK(g && g == &res.v.v[3]);	/* between the last two samples */
+	result_release(&res);
+	build_release(&b);
+}
+
 static void rec_deferred(struct build *b, u32 tid, u64 time, u64 cookie, const u64 *chain, u32 n)
 {
 	u32 i;
@@ -1206,6 +1240,7 @@ int main(void)
 	test_periods();
 	test_machines();
 	test_order();
+	test_no_trailer();
 	test_deferred();
 	test_skipping();
 	test_features();

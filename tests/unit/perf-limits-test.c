@@ -203,6 +203,52 @@ static void test_bombs(void)
 	buf_release(&packed);
 	free(zeros);
 }
+
+/* COMPRESSED2 of 64 KiB, whose 16-bit size is 0, by file and by stream; its data_size is a lie in every other one. */
+static void test_wrapped(void)
+{
+	/* A frame with one block as it is: 3 bytes of block header behind a header of 6. */
+	static const u8 head[] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x58 };
+	u32 content = 65536 - 16 - 9, lie, stream;
+	struct result res = { .ret = 0 };
+	u8 *p = xcalloc(1, content);
+
+	put_le(p, 99, 4);
+	put_le(p + 6, content - 16, 2);
+	put_le(p + content - 16, 9, 4);
+	put_le(p + content - 10, 16, 2);
+	put_le(p + content - 8, 1000, 8);
+	for (lie = 0; lie < 2; lie++) {
+		for (stream = 0; stream < 2; stream++) {
+			struct build b = { .nattrs = 1, .pipe = true };
+			struct buf o = BUF_INIT;
+			char path[] = "perf-limits-XXXXXX";
+			gzFile gz;
+
+			b.attrs[0] = (struct attr_spec){ .sample_type = S_TIME };
+			rec_begin(&b, 83, 0);
+			b64(&b, lie ? UINT64_MAX - 15 : content + 9);
+			buf_put(&b.data, head, sizeof(head));
+			b_int(&b, &b.data, content << 3 | 1, 3);
+			buf_put(&b.data, p, content);
+			rec_sample(&b, 0, 2, 0, 0, 0, 2000, 0, 0, NULL, 0);
+			build_file(&b, &o);
+			gz = gzdopen(mkstemp(path), stream ? "wb1" : "wbT");
+			gzwrite(gz, o.p, (unsigned int)o.n);
+			EQ(gzclose(gz), Z_OK);
+			result_open(&res, path);
+			EQ(res.ret, 0);
+			EQ(res.samples, lie ? 0 : 2);
+			EQ(diag_count(&res.diag, DIAG_UNKNOWN_RECORD), lie ? 0 : 1);
+			EQ(diag_count(&res.diag, DIAG_TRUNCATED) != 0, lie);
+			result_release(&res);
+			unlink(path);
+			buf_release(&o);
+			build_release(&b);
+		}
+	}
+	free(p);
+}
 #endif
 
 int main(void)
@@ -213,6 +259,7 @@ int main(void)
 	test_queue();
 #ifdef HAVE_ZSTD
 	test_bombs();
+	test_wrapped();
 #endif
 	return tap_done();
 }
