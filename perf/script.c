@@ -252,7 +252,7 @@ static bool read_frame(const struct script *sc, struct span line, struct text_de
 		d->module.n = 0;
 	*addr_only = false;
 	if (space == SPACE_NONE)
-		space = text_module_space(d->module);
+		space = (u8)text_module_space(d->module);
 	if (space == SPACE_NONE || (space == SPACE_KERNEL && space_is_hv_text(d->addr) && !sc->no_hv_range)) {
 		*addr_only = space == SPACE_NONE;
 		space = address_space(sc, d->addr);
@@ -955,6 +955,7 @@ static bool is_frame_line(const char *p, const char *end)
 struct open_sample {
 	struct text_sample s;
 	bool open;
+	bool headed;		/* it has a first line */
 	bool tabs;		/* its frames start with a tab, as perf prints them */
 };
 
@@ -966,6 +967,11 @@ static void sample_close(struct text_piece *piece, struct open_sample *o)
 	vec_push(&piece->samples, o->s);
 	o->open = false;
 }
+
+static const struct head no_head = {
+	.time = PERF_NO_TIME, .period = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU,
+	.vcpu = PERF_NO_CPU,
+};
 
 static void sample_open(struct text_worker *w, struct text_piece *piece, struct open_sample *o, const struct head *h)
 {
@@ -980,6 +986,7 @@ static void sample_open(struct text_worker *w, struct text_piece *piece, struct 
 	if (h->event.n)
 		o->s.event = text_worker_name(w, piece, h->event.p, h->event.n);
 	o->open = true;
+	o->headed = h != &no_head;
 	o->tabs = false;
 }
 
@@ -1009,11 +1016,6 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 	return p;
 }
 
-static const struct head no_head = {
-	.time = PERF_NO_TIME, .period = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU,
-	.vcpu = PERF_NO_CPU,
-};
-
 static void parse(struct text_worker *w, struct text_piece *piece)
 {
 	struct open_sample o = { .open = false };
@@ -1023,7 +1025,10 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 
 	while (p < end) {
 		if (*p == '\n') {
-			sample_close(piece, &o);
+			/* A payload that ends in a newline: the stack is still to come. */
+			if (!(o.open && o.headed && o.s.chain == piece->chain.n && p + 1 < end && p[1] == '\t' &&
+			      is_frame_line(p + 1, end)))
+				sample_close(piece, &o);
 			piece->lines++;
 			p++;
 			continue;
@@ -1123,16 +1128,28 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 	sample_close(piece, &o);
 }
 
-/* Behind the last empty line; else before the last line that is a first line for sure. */
+/*
+ * Behind the last empty line, but not where it is the newline that a payload ends in, with the stack still to come;
+ * else before the last line that is a first line for sure.
+ */
 static size_t cut(const void *ctx, const char *text, size_t n)
 {
-	const char *p = text + n, *e;
+	const char *p = text + n, *e, *line;
 	unsigned tries = 0;
 	struct head h;
 
 	(void)ctx;
 	while ((p = memrchr(text, '\n', (size_t)(p - text)))) {
-		if (p > text && (p[-1] == '\n' || (p[-1] == '\r' && p - 1 > text && p[-2] == '\n')))
+		e = p > text && p[-1] == '\r' ? p - 1 : p;
+		if (e == text || e[-1] != '\n')
+			continue;
+		/* What comes behind the last byte is not known here. */
+		if (p + 1 < text + n && p[1] != '\t')
+			return (size_t)(p - text) + 1;
+		/* A frame before it: the end of its stack for sure. */
+		line = memrchr(text, '\n', (size_t)(e - 1 - text));
+		line = line ? line + 1 : text;
+		if (is_blank(*line))
 			return (size_t)(p - text) + 1;
 	}
 	p = memrchr(text, '\n', n);

@@ -20,9 +20,13 @@
 #include "perf/svg.h"
 #include "perf/text.h"
 
+/* A small file can hold a tree whose stacks, written out, are endless: nodes times depth. */
+#define FRAMES_MAX	((u64)1 << 30)
+
 struct svg {
 	struct svg_tree tree;
 	size_t at;
+	u64 frames;		/* given out so far */
 	VEC(u32) path;		/* frame by depth - 1 */
 	VEC(u64) chain;
 	struct error damage;	/* told behind the last sample */
@@ -566,6 +570,10 @@ static int svg_next(struct perf_reader *r, struct perf_item *item, struct error 
 		vec_push(&sv->path, node->frame);
 		if (!node->self && !node->base)
 			continue;
+		sv->frames += sv->path.n;
+		if (sv->frames > FRAMES_MAX)
+			return error_set(err, "'%s': stacks of more than %" PRIu64 " frames in all", input_name(&r->in),
+					 FRAMES_MAX);
 		sv->chain.n = 0;
 		vec_reserve(&sv->chain, sv->path.n);
 		for (i = (u32)sv->path.n; i-- > 0;)

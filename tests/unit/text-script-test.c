@@ -245,6 +245,10 @@ static void test_others(void)
 	EQ(sums.empty, 1);
 	/* Two samples without an empty line between them. */
 	STR_EQ(read_text("a 1 1.000000: 1 e: \n\t 10 f (/x)\nb 1 1.000000: 1 e: \n\t 10 f (/x)", 0), "a;f 1\nb;f 1\n");
+	/* A payload that ends in a newline does not cut the stack off. */
+	STR_EQ(read_text("a 1 1.000000: bpf:printk: hello\n\n\t 10 f (/x)\n\na 1 1.000000: bpf:printk: x\n\n\na 1 1.000000: e: \n\t 10 f (/x)\n\n", E),
+	       "bpf:printk;a;f 1\nbpf:printk;a 1\ne;a;f 1\n");
+	EQ(sums.bad, 0);
 	/* Registers end a sample. */
 	STR_EQ(read_text("a 1 1.000000: 1 e: \n\t 10 f (/x)\n ABI:2 AX:0x1\na 1 1.000000: 1 e: \n\t 10 f (/x)\n ABI:2 AX:0x1\n\n", 0),
 	       "a;f 1\na;f 1\n");
