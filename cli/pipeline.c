@@ -1030,6 +1030,10 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	progress_end();
 	if (rc < 0)
 		goto out;
+	/* In a pipe they come behind the samples: what was found without them is checked at least. */
+	for (; p.sym && p.build_ids < m->build_ids.n; p.build_ids++)
+		sym_build_id(p.sym, m->build_ids.v[p.build_ids].filename, m->build_ids.v[p.build_ids].id,
+			     m->build_ids.v[p.build_ids].len);
 	tell_rest(&p);
 	r->annotated |= m->annotated;
 	add_facts(&p);

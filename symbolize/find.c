@@ -801,10 +801,15 @@ void find_module(struct symbolizer *s, struct module *m)
 void find_late_build_id(struct symbolizer *s, struct module *m, const u8 *id, size_t len)
 {
 	const struct symfile *f = m->src_n && m->src[0].is_elf ? m->src[0].f : NULL;
+	char have[65] = "none", want[65];
 
-	if (f && m->kind != MODULE_HV && !s->opts.force &&
-	    (!f->build_id_len || !build_ids_equal(f->build_id, f->build_id_len, id, len)))
-		find_tell_mismatch(s, f->path, f->build_id, f->build_id_len, id, len);
+	if (!f || m->kind == MODULE_HV || build_ids_equal(f->build_id, f->build_id_len, id, len))
+		return;
+	if (f->build_id_len)
+		build_id_hex(f->build_id, f->build_id_len, have);
+	build_id_hex(id, len, want);
+	diag_addf(s->diag, DIAG_SYMBOL_FILE, 1,
+		  "'%s' was used, but its build id is %s, not the recorded one, which came at the recording's end: %s", f->path, have, want);
 }
 
 struct finder *finder_new(struct symbolizer *s)

@@ -229,6 +229,30 @@ static void test_this_machine(void)
 	end();
 }
 
+/* In a pipe build ids come after the samples. */
+static void test_late(void)
+{
+	struct symbolizer *s;
+	struct sym_mapping m = {
+		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000001000, .len = 0x1000, .pgoff = 0x1000, .filename = "/opt/prog",
+	};
+	int round;
+
+	for (round = 0; round < 2; round++) {
+		start();
+		symfs[0] = in_dir("sysroot");
+		s = sym_new(&opts, &strings, &diag);
+		sym_map(s, &m);
+		STR_EQ(outer(s, SPACE_USER, 0x7f0000001000, ADDR_EXACT), "in_symfs");
+		sym_build_id(s, "/opt/prog", round ? id_b : id_a, 20);
+		sym_build_id(s, "/opt/prog", round ? id_b : id_a, 20);
+		EQ(diag_count(&diag, DIAG_SYMBOL_FILE), round);
+		STR_EQ(outer(s, SPACE_USER, 0x7f0000001000, ADDR_EXACT), "in_symfs");
+		sym_free(s);
+		end();
+	}
+}
+
 /* A stripped program, and its symbols in a file of their own. */
 static void test_debug_files(void)
 {
@@ -741,6 +765,7 @@ int main(void)
 		return 0;
 	test_user();
 	test_this_machine();
+	test_late();
 	test_debug_files();
 	test_jit();
 	test_kernel();
