@@ -367,7 +367,7 @@ static void place_init(struct view *v, const struct profile *p, size_t events)
 {
 	size_t n = p->nodes.n * events;
 
-	if (!p->keep_samples)
+	if (!p->keep_samples || !n)
 		return;
 	vec_reserve(&v->place, n);
 	memset(v->place.v, 0xff, n * sizeof(*v->place.v));
