@@ -18,8 +18,6 @@ struct top {
 	u64 self;
 };
 
-static _Thread_local const struct profile *sort_profile;
-
 static int cmp_top(const void *pa, const void *pb)
 {
 	const struct top *a = pa, *b = pb;
@@ -41,7 +39,6 @@ static void put_noscript(struct buf *b, const struct render_input *in, const str
 		t[i].frame = (frame_id)i;
 	for (i = 1; i < v->nodes.n; i++)
 		t[v->nodes.v[i].frame].self += v->nodes.v[i].self;
-	sort_profile = p;
 	qsort(t, p->frames.n, sizeof(*t), cmp_top);
 	buf_puts(b, "<noscript><h1>");
 	buf_xmls(b, opt_title(opts));

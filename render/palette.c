@@ -147,7 +147,7 @@ static struct rgb range_color(const struct range *r, u64 hash)
 /* The palettes of languages: a range by what the frame is, told by name, module, space and flags. */
 struct told {
 	const struct frame *f;
-	const char *name, *module;
+	const char *name;
 	bool kernel, cxx;
 };
 
@@ -310,7 +310,6 @@ static struct rgb color_of(const struct chosen *c, const struct profile *p, cons
 		return range_color(c->range, hash);
 	t.f = f;
 	t.name = name;
-	t.module = module;
 	t.kernel = f->space == SPACE_KERNEL || f->space == SPACE_HV || f->space == SPACE_GUEST_KERNEL;
 	t.cxx = strstr(name, "::") != NULL;
 	return range_color(range_by_name(c->language(&t)), hash);

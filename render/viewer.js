@@ -1024,7 +1024,6 @@ class Viewer {
 		this.total = Number(d.total);
 		this.times = d.times ? new Times(d) : null;
 		this.found = null;
-		this.matches = null;
 		this.cutCache = new Map();
 		this.back = [];			/* zooms that Escape goes back to */
 		this.state = { tab: "graph", search: "", regex: false, case: false, invert: false,
@@ -1638,7 +1637,6 @@ class Viewer {
 					this.foundFrames++;
 				}
 		}
-		this.matches = null;
 		this.showFound();
 		for (const p of [this.pane, this.callers, this.callees])
 			p.ask(false);
