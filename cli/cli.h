@@ -29,6 +29,7 @@ extern const struct verb *const verbs[];		/* NULL-terminated */
 extern const struct verb verb_diff;
 extern const struct verb verb_doctor;
 extern const struct verb verb_render;
+extern const struct verb verb_report;
 
 /* ---- options (options.c) ---- */
 
@@ -126,6 +127,8 @@ const char *draw_unit(const struct run *r, const struct draw_args *a, int event)
 int draw_write(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
 	       struct error *err) MUST_CHECK;
 int draw_show(const char *path);
+/* For --anonymous. */
+void draw_drop_identifying_facts(struct run *r);
 
 /* ---- quality (quality.c) ---- */
 

@@ -9,6 +9,7 @@ const struct verb *const verbs[] = {
 	&verb_render,
 	&verb_diff,
 	&verb_doctor,
+	&verb_report,
 	NULL,
 };
 

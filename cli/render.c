@@ -391,7 +391,7 @@ int draw_writer(struct draw_args *a, const struct render_writer **w)
 	return EXIT_DONE;
 }
 
-static void drop_identifying_facts(struct run *r)
+void draw_drop_identifying_facts(struct run *r)
 {
 	size_t i, k = 0;
 
@@ -413,7 +413,7 @@ int draw_write(struct run *r, const struct draw_args *a, const struct render_wri
 		opts.factor = (opts.factor > 0 ? opts.factor : 1) / (double)r->profile.weight_scale;
 
 	if (a->anonymous)
-		drop_identifying_facts(r);
+		draw_drop_identifying_facts(r);
 	in.facts = r->facts.v;
 	in.nr_facts = r->facts.n;
 	in.quality = quality_list(r, &in.nr_quality);

@@ -58,7 +58,7 @@ _xenflame()
 			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
 			--colors --bgcolors --palette-file --total --factor --flamechart --negate --plain-data --dark --scale --anonymous
 			--normalize --confidence --slices --fail-if --fail-if-regressed
-			--json --sysroot --probe
+			--json --markdown --top --sysroot --probe
 			--help --version' -- "$cur")
 		;;
 	*)

@@ -204,6 +204,51 @@ u32 gate_check(const struct gate *g, const struct view *v, struct buf *text, u32
 /* The same for functions whose own weight has grown beyond noise, by at least min_percent of the whole. */
 u32 gate_regressed(const struct view *v, double min_percent, struct buf *text);
 
+/* Whether the stacks that end at a node wait for work (what no_idle leaves out). Not for views with invert. */
+bool view_is_idle(const struct view *v, u32 node);
+
+/* ---- summary: a view in a few lists (summary.c) ---- */
+
+/* A function over all its places in the tree; recursion counts once in total. */
+struct summary_function {
+	frame_id frame;
+	u64 self, total;
+};
+
+/* A name and its weight. */
+struct summary_part {
+	str_id name;
+	u64 weight, idle;	/* idle: the part of weight that waits for work */
+};
+
+/*
+ * A hypercall: where the kernel calls one, and what it is.  Without hypervisor frames its weight is that of the kernel's
+ * stub, so Xen's work has a name on any host; with them Xen's own function tells, and the caller only where; interrupts that the kernel handles on top of a stub do not count.
+ */
+struct summary_hypercall {
+	str_id caller;		/* the kernel's function, stubs and wrappers left aside */
+	str_id name;		/* "sched_op", "mmu_update" …; 0: not known */
+	u64 weight;
+	bool idle;		/* the caller waits for work */
+};
+
+struct summary {
+	u64 total, idle;
+	u64 by_space[SPACE_NR];		/* of the innermost frame */
+	u64 idle_by_space[SPACE_NR];
+	VEC(struct summary_part) processes;		/* the outermost frame: comm, [guest], [xen] */
+	VEC(struct summary_function) functions;		/* all, the largest self first */
+	VEC(struct summary_hypercall) hypercalls;
+	VEC(struct summary_part) entries;	/* hypervisor frames by the function that its entry code calls: hypercall or exit */
+	VEC(u32) stacks;			/* nodes of the view, the largest self first, at most `max_stacks` */
+};
+
+/* All lists are sorted by weight, equal ones by name. The view is borrowed as long as the summary lives. */
+void summary_build(struct summary *s, const struct view *v, size_t max_stacks);
+void summary_release(struct summary *s);
+/* Orders functions by total instead of self, or back. */
+void summary_sort_functions(struct summary *s, const struct view *v, bool by_total);
+
 /* Weight by space of the innermost frame of each stack (self), indexed by enum space. */
 void view_weight_by_space(const struct view *v, u64 by_space[SPACE_NR]);
 

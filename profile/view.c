@@ -233,21 +233,35 @@ static bool is_hypercall_stub(const char *name)
 	return !strncmp(name, "xen_hypercall_", 14) || !strcmp(name, "hypercall_page");
 }
 
+/* 1: waits for work, 0: works, -1: the next outer frame tells. */
+static int idle_frame(const struct profile *p, frame_id id)
+{
+	const struct frame *f = &p->frames.v[id];
+	const char *name = strtab_get(p->strings, f->function);
+
+	if (f->space != SPACE_HV && f->space != SPACE_KERNEL && f->space != SPACE_GUEST_KERNEL)
+		return 0;
+	if (is_idle_name(name))
+		return 1;
+	return f->flags & FRAME_INLINED || is_hypercall_stub(name) ? -1 : 0;
+}
+
 static bool is_idle(const struct profile *p, const frame_id *path, size_t n)
 {
-	while (n) {
-		const struct frame *f = &p->frames.v[path[--n]];
-		const char *name = strtab_get(p->strings, f->function);
+	int idle = -1;
 
-		if (f->space != SPACE_HV && f->space != SPACE_KERNEL && f->space != SPACE_GUEST_KERNEL)
-			return false;
-		if (is_idle_name(name))
-			return true;
-		if (f->flags & FRAME_INLINED || is_hypercall_stub(name))
-			continue;
-		return false;
-	}
-	return false;
+	while (n && idle < 0)
+		idle = idle_frame(p, path[--n]);
+	return idle == 1;
+}
+
+bool view_is_idle(const struct view *v, u32 node)
+{
+	int idle = -1;
+
+	for (; node && idle < 0; node = v->nodes.v[node].parent)
+		idle = idle_frame(v->profile, v->nodes.v[node].frame);
+	return idle == 1;
 }
 
 static bool needs_rewrite(const struct view_opts *o)
