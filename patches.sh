@@ -37,7 +37,7 @@ write()
 		esac
 		[ -f "$f" ] || die "'$1/series' names '$name', which does not exist"
 		to=$2/$(basename "$f")
-		cp "$f" "$to"
+		cat "$f" >"$to"
 		case $name in
 		*.delta) patch -F0 -s -f --no-backup-if-mismatch "$to" <"$top/$1/$name" >&2 ||
 			die "'$1/$name' does not apply" ;;

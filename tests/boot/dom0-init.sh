@@ -5,6 +5,7 @@
 #   plan=record     features and mode as for a profile, then the recordings
 #   plan=probe      only short recordings, for combinations of patched and
 #                   unpatched hypervisor and kernel
+#   plan=switch     several values for pmu_features, one after the other
 #   features=N      what to write into pmu_features
 #   seconds=N       length of each of the phases of the workload
 #   freq=N          samples per second and CPU to ask for
@@ -72,9 +73,17 @@ if [ "$plan" = record ]; then
 	record stat stat -a -e cycles,instructions -- hc-spin 2
 	cat /proc/cpuinfo >cpuinfo
 
-	# The other source of samples, and back: the hypervisor knows no counters here.
+	# The other source of samples was not there when the hypervisor started.
 	{ echo 8 >$pmu/pmu_features; } 2>switch.off
 	echo "rc $?" >>switch.off
+elif [ "$plan" = switch ]; then
+	for value in 24 8 0 16 0 32; do
+		echo "$value"
+		echo "$value" 2>/dev/null >$pmu/pmu_features
+		echo "rc $?"
+		echo "features $(cat $pmu/pmu_features)"
+	done >switch.log
+	record clock record -a -g -e cpu-clock -F 199 -o clock.data -- hc-mmap 1
 else
 	record perf kvm --host --guest record -a -F "$freq" -g -m 1M \
 		-o perf.data.kvm -- hc-mmap 2

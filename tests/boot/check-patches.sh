@@ -1,0 +1,147 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Put the series onto their trees, patch by patch and without fuzz, and compile
+# after each patch every object that it touches: Xen with frame pointers and
+# without, Linux with Xen (which has guest perf events) and without. Prints TAP.
+# See sources.sh for the environment, and further:
+#
+#   XEN_UPSTREAM_TREE    a tree of the version in xen/BASE for xen/patches
+#   LINUX_UPSTREAM_TREE  a tree of the version in linux/BASE for linux/patches
+#
+# Without these two the newest series are not tried; neither version can be had
+# from Debian's stable archive.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+. "$here/sources.sh"
+need gcc make flex bison bc patch python3
+w=$cache/patches
+n=0 rc=0
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+
+check() # description, status, log
+{
+	n=$((n + 1))
+	if [ "$2" = 0 ]; then
+		echo "ok $n - $1"
+	else
+		echo "not ok $n - $1"
+		[ -z "${3-}" ] || grep -E 'error|warning|rejects|FAILED|apply' "$3" | head -n 10 | sed 's/^/# /'
+		rc=1
+	fi
+}
+
+touched() # patch; the files it changes
+{
+	sed -n 's:^+++ b/::p' "$1"
+}
+
+# ---- Xen: $1 series, $2 tree ----
+xen_config() # tree, y or n
+{
+	{
+		# With HVM: it has code in the files that are touched.
+		sed '/FRAME_POINTER/d; /XEN_GUEST\|PVH_GUEST/d; s/^# CONFIG_HVM is not set/CONFIG_HVM=y/' \
+			"$here/xen.config"
+		echo CONFIG_XSM=y
+		if [ "$2" = y ]; then
+			echo CONFIG_FRAME_POINTER=y
+		else
+			echo '# CONFIG_FRAME_POINTER is not set'
+		fi
+	} >"$1/xen/.config"
+	make -C "$1/xen" olddefconfig
+}
+
+try_xen()
+{
+	for p in $("$top/patches.sh" write "$1" "$tmp/$1"); do
+		name=$(basename "$p" .patch)
+		patch -d "$2" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1
+		check "$1: $name applies" $? "$tmp/log" || return
+		# Whoever includes a header that is touched: those that the series changes.
+		objects=$(for q in "$tmp/$1"/*.patch; do touched "$q"; done |
+			sed -n 's:^xen/\(arch/x86/.*\|xsm/.*\)\.c$:\1.o:p' | sort -u |
+			while read -r o; do [ -f "$2/xen/${o%.o}.c" ] && echo "$o"; done)
+		case $(touched "$p") in
+		*xen/arch/*|*xen/include/*|*xen/xsm/*)
+			for fp in y n; do
+				# shellcheck disable=SC2086
+				{ xen_config "$2" $fp && make -C "$2/xen" -j"$JOBS" $objects; } >"$tmp/log" 2>&1
+				check "$1: objects after $name, frame pointers: $fp" $? "$tmp/log"
+			done ;;
+		esac
+		case $(touched "$p") in
+		*tools/tests/stack-walk*)
+			make -C "$2/tools/tests/stack-walk" XEN_ROOT="$2" run >"$tmp/log" 2>&1
+			check "$1: make -C tools/tests/stack-walk run" $? "$tmp/log" ;;
+		esac
+	done
+	step "$1"
+}
+
+# ---- Linux: $1 series, $2 tree ----
+try_linux()
+{
+	for guest in y n; do
+		mkdir -p "$2.$guest"
+		{
+			make -C "$2" O="$2.$guest" tinyconfig
+			{ cat "$here/dom0.config"
+			  [ $guest = y ] || printf '# CONFIG_XEN is not set\n# CONFIG_XEN_PV is not set\n'; } >"$tmp/config"
+			[ $guest = y ] || sed -i '/^CONFIG_XEN/d' "$tmp/config"
+			(cd "$2" && scripts/kconfig/merge_config.sh -O "$2.$guest" -m "$2.$guest/.config" "$tmp/config")
+			make -C "$2" O="$2.$guest" olddefconfig &&
+			make -C "$2" O="$2.$guest" -j"$JOBS" prepare
+		} >"$tmp/log" 2>&1
+		[ "$(grep -c '^CONFIG_GUEST_PERF_EVENTS=y' "$2.$guest/.config")" = "$([ $guest = y ] && echo 1 || echo 0)" ]
+		check "$1: configured, guest perf events: $guest" $? "$tmp/log"
+	done
+	for p in $("$top/patches.sh" write "$1" "$tmp/$1"); do
+		name=$(basename "$p" .patch)
+		patch -d "$2" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1
+		check "$1: $name applies" $? "$tmp/log"
+		if [ -x "$2/scripts/checkpatch.pl" ] && command -v perl >/dev/null; then
+			# Who signs off is for whoever sends them; the repository has no such lines.
+			perl "$2/scripts/checkpatch.pl" --root="$2" --no-summary --terse \
+				--ignore MISSING_SIGN_OFF,FILE_PATH_CHANGES "$p" >"$tmp/log" 2>&1
+			check "$1: checkpatch of $name" $? "$tmp/log"
+		fi
+		for guest in y n; do
+			objects='kernel/events/core.o kernel/events/callchain.o arch/x86/events/core.o'
+			[ $guest = n ] || objects="$objects arch/x86/xen/pmu.o arch/x86/xen/irq.o"
+			# shellcheck disable=SC2086
+			make -C "$2" O="$2.$guest" -j"$JOBS" W= $objects >"$tmp/log" 2>&1 &&
+				! grep -q 'warning:' "$tmp/log"
+			check "$1: objects after $name, guest perf events: $guest" $? "$tmp/log"
+		done
+	done
+	step "$1"
+}
+
+copy_tree() # from, to
+{
+	mkdir -p "$2" && (cd "$1" && tar cf - --exclude=.git .) | tar xf - -C "$2"
+}
+
+rm -rf "$w"
+mkdir -p "$w"
+unpack_xen "$w/xen" >"$tmp/log" 2>&1 || skip "no sources of Xen"
+step "sources of Xen"
+try_xen xen/4.17 "$w/xen"
+unpack_linux "$w/linux" >"$tmp/log" 2>&1 || skip "no sources of Linux"
+step "sources of Linux"
+try_linux linux/6.12 "$w/linux"
+if [ -n "${XEN_UPSTREAM_TREE-}" ]; then
+	copy_tree "$XEN_UPSTREAM_TREE" "$w/xen-upstream"
+	try_xen xen/patches "$w/xen-upstream"
+fi
+if [ -n "${LINUX_UPSTREAM_TREE-}" ]; then
+	copy_tree "$LINUX_UPSTREAM_TREE" "$w/linux-upstream"
+	try_linux linux/patches "$w/linux-upstream"
+fi
+[ $rc != 0 ] || rm -rf "$w"
+echo "1..$n"
+echo "# $(($(date +%s) - started)) s in all: $steps"
+exit $rc
