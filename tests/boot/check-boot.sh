@@ -160,10 +160,13 @@ check "switch: from the PMU to the timer and back at run time" $?
 
 # ---- the product draws it ----
 if [ -n "${XENFLAME-}" ] && [ -x "${XENFLAME-}" ]; then
-	(cd "$b/record" && "$XENFLAME" perf.data.kvm --xen-syms="$b/xen-syms" -o "$b/record.svg") >"$b/log/svg" 2>&1 &&
+	draw() { (cd "$b/record" && "$XENFLAME" perf.data.kvm --symfs="$b/root" --xen-syms="$b/xen-syms" -o "$1"); }
+	{ draw "$b/record.svg" && draw "$b/record.folded"; } >"$b/log/svg" 2>&1 &&
 		grep -q 'do_mmu_update_\[h\]' "$b/record.svg"
 	check "xenflame draws it, with do_mmu_update_[h]" $?
 	sed 's/^/# /' "$b/log/svg"
+	grep -q '^hc-[a-z]*;_start;demo_main;run_until;work_[^ ]*;entry_SYSCALL_64_after_hwframe[^ ]*;xen_hypercall_pv[^ ]*;lstar_enter_\[h\];[^ ]*pv_hypercall_\[h\];do_' "$b/record.folded"
+	check "xenflame has whole chains, from _start to Xen" $?
 	step "picture"
 fi
 echo "1..$n"
