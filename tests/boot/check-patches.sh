@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Put the series onto their trees, patch by patch and without fuzz, and compile
-# after each patch every object that it touches: Xen with frame pointers and
-# without, Linux with Xen (which has guest perf events) and without. Prints TAP.
-# See sources.sh for the environment, and further:
+# check-patches.sh [SERIES...]: put the series onto their trees, patch by patch and
+# without fuzz, and compile after each patch all that it touches: Xen with frame
+# pointers and without, Linux with Xen (which has guest perf events) and without.
+# Prints TAP. See sources.sh for the environment, and further:
 #
 #   XEN_UPSTREAM_TREE    a tree of the version in xen/BASE for xen/patches
 #   LINUX_UPSTREAM_TREE  a tree of the version in linux/BASE for linux/patches
@@ -56,26 +56,33 @@ xen_config() # tree, y or n
 
 try_xen()
 {
+	for fp in y n; do
+		mkdir -p "$2.$fp" && (cd "$2" && tar cf - .) | tar xf - -C "$2.$fp"
+		{ xen_config "$2.$fp" $fp && make -C "$2.$fp/xen" -j"$JOBS"; } >"$tmp/log" 2>&1
+		check "$1: Xen without the series, frame pointers: $fp" $? "$tmp/log"
+	done
 	for p in $("$top/patches.sh" write "$1" "$tmp/$1"); do
 		name=$(basename "$p" .patch)
-		patch -d "$2" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1
-		check "$1: $name applies" $? "$tmp/log" || return
-		# Whoever includes a header that is touched: those that the series changes.
-		objects=$(for q in "$tmp/$1"/*.patch; do touched "$q"; done |
-			sed -n 's:^xen/\(arch/x86/.*\|xsm/.*\)\.c$:\1.o:p' | sort -u |
-			while read -r o; do [ -f "$2/xen/${o%.o}.c" ] && echo "$o"; done)
-		case $(touched "$p") in
-		*xen/arch/*|*xen/include/*|*xen/xsm/*)
-			for fp in y n; do
-				# shellcheck disable=SC2086
-				{ xen_config "$2" $fp && make -C "$2/xen" -j"$JOBS" $objects; } >"$tmp/log" 2>&1
-				check "$1: objects after $name, frame pointers: $fp" $? "$tmp/log"
-			done ;;
-		esac
+		for fp in y n; do
+			patch -d "$2.$fp" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1
+			check "$1: $name applies" $? "$tmp/log"
+			touched "$p" | grep -qE '^xen/(arch|include|xsm|common)/' || break
+			make -C "$2.$fp/xen" -j"$JOBS" >"$tmp/log" 2>&1
+			check "$1: $name compiles, frame pointers: $fp" $? "$tmp/log"
+		done
+		# Its Makefile wants a configured tree; this is what it does. Xen's headers
+		# are the real ones here.
+		t=$2.$fp/tools/tests/stack-walk
 		case $(touched "$p") in
 		*tools/tests/stack-walk*)
-			make -C "$2/tools/tests/stack-walk" XEN_ROOT="$2" run >"$tmp/log" 2>&1
-			check "$1: make -C tools/tests/stack-walk run" $? "$tmp/log" ;;
+			patch -d "$2.n" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1
+			{
+				sed '/#include/d' "$2.$fp/xen/arch/x86/include/asm/stack-walk.h" >"$t/stack-walk.h" &&
+				gcc -g -Wall -Werror -I"$2.$fp/xen/include" -o "$t/test" "$t/main.c" && "$t/test"
+			} >"$tmp/log" 2>&1
+			check "$1: the unit test, $(tail -n 1 "$tmp/log")" $? "$tmp/log" ;;
+		*docs/*.rst*)
+			patch -d "$2.n" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1 ;;
 		esac
 	done
 	step "$1"
@@ -125,23 +132,28 @@ copy_tree() # from, to
 	mkdir -p "$2" && (cd "$1" && tar cf - --exclude=.git .) | tar xf - -C "$2"
 }
 
-rm -rf "$w"
-mkdir -p "$w"
-unpack_xen "$w/xen" >"$tmp/log" 2>&1 || skip "no sources of Xen"
-step "sources of Xen"
-try_xen xen/4.17 "$w/xen"
-unpack_linux "$w/linux" >"$tmp/log" 2>&1 || skip "no sources of Linux"
-step "sources of Linux"
-try_linux linux/6.12 "$w/linux"
-if [ -n "${XEN_UPSTREAM_TREE-}" ]; then
-	copy_tree "$XEN_UPSTREAM_TREE" "$w/xen-upstream"
-	try_xen xen/patches "$w/xen-upstream"
-fi
-if [ -n "${LINUX_UPSTREAM_TREE-}" ]; then
-	copy_tree "$LINUX_UPSTREAM_TREE" "$w/linux-upstream"
-	try_linux linux/patches "$w/linux-upstream"
-fi
-[ $rc != 0 ] || rm -rf "$w"
+for series in ${*:-xen/4.17 linux/6.12 xen/patches linux/patches}; do
+	t=$w/$(echo "$series" | tr / -)
+	rm -rf "$t" "$t".[yn]
+	mkdir -p "$w"
+	case $series in
+	xen/4.17) unpack_xen "$t" >"$tmp/log" 2>&1 || skip "no sources of Xen" ;;
+	linux/6.12) unpack_linux "$t" >"$tmp/log" 2>&1 || skip "no sources of Linux" ;;
+	xen/patches)
+		[ -n "${XEN_UPSTREAM_TREE-}" ] || continue
+		copy_tree "$XEN_UPSTREAM_TREE" "$t" ;;
+	linux/patches)
+		[ -n "${LINUX_UPSTREAM_TREE-}" ] || continue
+		copy_tree "$LINUX_UPSTREAM_TREE" "$t" ;;
+	*) skip "no series '$series'" ;;
+	esac
+	step "sources for $series"
+	case $series in
+	xen/*) try_xen "$series" "$t" ;;
+	linux/*) try_linux "$series" "$t" ;;
+	esac
+	[ $rc != 0 ] || rm -rf "$t" "$t".[yn]
+done
 echo "1..$n"
 echo "# $(($(date +%s) - started)) s in all: $steps"
 exit $rc
