@@ -223,6 +223,8 @@ async function dark(browser, file) {
 	t.equal(await pixel(page, 600, 200), [20, 23, 28], 'dark where the system is');
 	await page.locator('button', { hasText: 'Theme' }).click();
 	t.equal(await pixel(page, 600, 200), [255, 255, 255], 'the switch: light');
+	// Storage reaches the next page by way of another process.
+	await page.waitForTimeout(500);
 	await page.reload();
 	await page.waitForFunction(() => document.documentElement.xenflame);
 	t.match(await page.locator('button', { hasText: 'Theme' }).innerText(), /light/, 'it stays');
