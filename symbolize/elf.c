@@ -359,6 +359,15 @@ static int open_file(struct elf_file *e, struct error *err)
 	return scan(e, err);
 }
 
+/* The file is mapped; its descriptor is not needed any more, and a host maps more libraries than a process may have open. */
+static void drop_descriptor(struct elf_file *e)
+{
+	if (e->fd < 0 || elf_cntl(e->elf, ELF_C_FDREAD))
+		return;
+	close(e->fd);
+	e->fd = -1;
+}
+
 /* Writes v into a field of a section header. */
 static void put_field(u8 *p, size_t n, u64 v)
 {
@@ -451,6 +460,9 @@ struct symfile *symfile_open_elf(const char *path, const struct symfile_opts *op
 			return NULL;
 		}
 	}
+	/* libdw wants to know the file's folder: by the descriptor, when it opens the DWARF. */
+	if (!e->debug_info)
+		drop_descriptor(e);
 	choose_ops(e);
 	return &e->f;
 }
@@ -936,6 +948,7 @@ static struct dwarf_index *dwarf_of(struct elf_file *e, u64 *bias)
 		d->dwarf_tried = true;
 		if (d->debug_info)
 			d->dwarf = dwarf_index_new(d->elf, d->f.path, &d->code, &d->f.opts, &err);
+		drop_descriptor(d);
 		if (d->debug_info && !d->dwarf)
 			diag_add(e->f.opts.diag, DIAG_SYMBOL_FILE, 1, err.msg);
 	}

@@ -28,7 +28,8 @@ struct symfile_opts {
 struct symfile;
 
 struct symfile_ops {
-	const char *source;		/* "DWARF", "symtab", "kallsyms" … what is told to the user */
+	const char *source;		/* "DWARF", "symtab", "dynsym"; "kallsyms", "System.map", "map" (Xen's),
+					   "xensyms"; "perf map": what is told to the user */
 	/*
 	 * Appends the frames of `addr`, which is looked up as it is (the caller has subtracted 1
 	 * from return addresses).  Returns false, with nothing appended, when nothing covers it.
@@ -61,6 +62,13 @@ static inline void symfile_free(struct symfile *f)
 /*
  * Opens an ELF file (executable, shared object, .ko, separate debug file, xen-syms, xen.efi.elf, kernel
  * image with symbols).  .ko.xz, .ko.zst and .gz are unpacked.  NULL with err when it is none.
+ *
+ * A kernel module has no addresses of its own: its space begins with 0 where the kernel puts its code, i.e. at
+ * the start of its mapping, sections with code in their order; .init sections lie apart, from 0x40000000 on.
+ *
+ * Frames of an address, in this order: the DWARF function that holds it, with what is inlined there; else the
+ * symbol with a size that holds it; else the nearest label before it, up to the next symbol or the end of
+ * the section. A stub of the PLT is "callee@plt". The file of a local symbol without DWARF is a hint, without a line.
  */
 struct symfile *symfile_open_elf(const char *path, const struct symfile_opts *opts, struct error *err) MUST_CHECK;
 /*

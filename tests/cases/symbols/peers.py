@@ -274,6 +274,9 @@ try:
         compare(f'{os.path.basename(path)}, all call sites', path, call_sites(path))
         compare(f'{os.path.basename(path)}, 2,000 addresses', path, random_code(path, 2000))
 
+    for path in (os.environ.get('VMLINUX', '').split() + sorted(glob.glob('/usr/lib/debug/boot/vmlinux-*')))[:1]:
+        compare(f'{os.path.basename(path)}, 2,000 addresses', path, random_code(path, 2000))
+
     exe = os.path.join(tmp, 'many')
     for cc in ('g++', 'clang++'):
         if not built_with('HAVE_IBERTY'):
