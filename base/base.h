@@ -33,6 +33,12 @@ typedef int64_t s64;
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 #define UNLIKELY(x)	__builtin_expect(!!(x), 0)
 
+/* Sum, at most UINT64_MAX: counts of the input can be anything. */
+static inline u64 add_saturated(u64 a, u64 b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
 /* ---- heap: never NULL; abort when there is no memory or n * size overflows ---- */
 
 void *xmalloc(size_t size);
@@ -285,7 +291,8 @@ enum diag_kind {
 	DIAG_OUT_OF_ORDER,	/* records older than an already flushed round */
 	DIAG_BAD_LINE,		/* text: subject "'f': line N: …", count: lines */
 	DIAG_NO_CHAIN,		/* samples without any address */
-	DIAG_IP_ZERO,		/* samples with ip 0 */
+	DIAG_IP_ZERO,		/* samples with ip 0 and no chain */
+	DIAG_IP_ZERO_GUEST,	/* such samples that are marked as a guest's */
 	DIAG_BROKEN_STACK,	/* samples with a run of addresses outside every mapping */
 	DIAG_GARBAGE_CONTEXT,	/* chain entries >= -4095 that are no context marker */
 	DIAG_TRUNCATED_STACK,	/* unwound from a stack dump that ends too early */

@@ -26,7 +26,9 @@ static const struct {
 		"is this the output of 'perf script' or folded stacks?" },
 	[DIAG_NO_CHAIN] = { "no_chain", true, "%n samples have no address at all and are shown as their command alone", NULL },
 	[DIAG_IP_ZERO] = { "ip_zero", true, "%n samples have instruction pointer 0 and no call chain",
-		"with vPMU on, dom0 marks software events as guest samples: record a hardware event (-e cycles) or boot Xen with vpmu=off" },
+		"they say nothing of what ran: record with another event (-e cycles, or -e cpu-clock)" },
+	[DIAG_IP_ZERO_GUEST] = { "ip_zero_guest", true, "%n guest samples have instruction pointer 0 and no call chain",
+		"on Xen, with vPMU on, dom0 marks software events as guest samples: record a hardware event (-e cycles) or boot Xen with vpmu=off" },
 	[DIAG_BROKEN_STACK] = { "broken_stack", false, "%n samples hold addresses outside every mapping, shown as [broken stack]",
 		"code without frame pointers: record with --call-graph=dwarf; --addrs shows the addresses" },
 	[DIAG_GARBAGE_CONTEXT] = { "garbage_context", false, "%n chain entries look like context markers but are none; left out", NULL },
@@ -83,7 +85,7 @@ void diag_add(struct diag *d, enum diag_kind kind, u64 count, const char *subjec
 	for (;;) {
 		for (i = 0; i < d->entries.n; i++)
 			if (d->entries.v[i].kind == kind && d->entries.v[i].subject == id) {
-				d->entries.v[i].count += count;
+				d->entries.v[i].count = add_saturated(d->entries.v[i].count, count);
 				return;
 			}
 		if (d->subjects[kind] < MAX_SUBJECTS || id == strtab_find(&d->strings, "…", strlen("…")))
@@ -112,7 +114,7 @@ u64 diag_count(const struct diag *d, enum diag_kind kind)
 
 	for (i = 0; i < d->entries.n; i++)
 		if (d->entries.v[i].kind == kind)
-			sum += d->entries.v[i].count;
+			sum = add_saturated(sum, d->entries.v[i].count);
 	return sum;
 }
 

@@ -78,11 +78,6 @@ struct run {
 	struct strtab strings;
 	struct diag diag;
 	struct profile profile;
-	u64 samples;			/* read and not filtered out */
-	u64 filtered;
-	u64 unusable;			/* samples with ip 0 and no chain */
-	u64 hv_samples;			/* with a hypervisor frame */
-	u64 hv_depth_1;
 	VEC(struct render_fact) facts;
 	struct arena facts_arena;
 	char *title;

@@ -134,16 +134,6 @@ static int check_gates(const struct diff_args *a, const struct view *v, bool *ho
 	return ret;
 }
 
-static int read_one(struct run *r, const char *path, const struct draw_args *a, struct error *err)
-{
-	if (run_read(r, path, &a->pipe, err))
-		return -1;
-	if (r->unusable == r->samples)
-		return error_set(err, "'%s': all %" PRIu64 " samples are unusable: instruction pointer 0 and no call chain",
-				 path, r->samples);
-	return 0;
-}
-
 static int compare(struct diff_args *a, const struct render_writer *w, const char *before_path, const char *after_path)
 {
 	struct error err = { "" };
@@ -154,7 +144,7 @@ static int compare(struct diff_args *a, const struct render_writer *w, const cha
 
 	run_init(&before);
 	run_init(&after);
-	if (read_one(&before, before_path, &a->draw, &err) || read_one(&after, after_path, &a->draw, &err))
+	if (run_read(&before, before_path, &a->draw.pipe, &err) || run_read(&after, after_path, &a->draw.pipe, &err))
 		goto out;
 	a->draw.view.event = draw_pick_event(&after, &a->draw, &err);
 	if (err.msg[0])

@@ -91,6 +91,10 @@ struct pipeline {
 	VEC(u64) last_time;	/* by cpu, for the check of periods */
 	VEC(u8) cpu_seen;
 	u64 impossible_periods;
+	u64 samples;		/* read and not filtered out */
+	u64 filtered;
+	u64 hv_samples;		/* with a hypervisor frame */
+	u64 hv_depth_1;		/* with one, and a single one */
 	u64 told[DIAG_NR];	/* by kind, for the kinds that are counted per sample */
 
 	struct u32_list pid, tid, cpu;
@@ -638,6 +642,11 @@ static u32 event_of(struct pipeline *p, u32 event)
 	return p->events.v[event];
 }
 
+static void count_told(struct pipeline *p, enum diag_kind kind, u64 n)
+{
+	p->told[kind] = add_saturated(p->told[kind], n);
+}
+
 static void take_sample(struct pipeline *p, const struct perf_sample *s)
 {
 	struct run *r = p->run;
@@ -646,7 +655,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	u32 event;
 
 	if (!wanted(p, s)) {
-		r->filtered += s->count;
+		p->filtered = add_saturated(p->filtered, s->count);
 		return;
 	}
 	if (!s->text) {
@@ -680,7 +689,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		}
 	}
 	if (!module_wanted(p, e.node)) {
-		r->filtered += s->count;
+		p->filtered = add_saturated(p->filtered, s->count);
 		return;
 	}
 
@@ -692,8 +701,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	if (s->base_count) {
 		while (r->base.n <= e.node)
 			vec_push(&r->base, 0);
-		r->base.v[e.node] += rescale(s->base_count, r->profile.weight_scale, p->scale);
-		r->base_samples += s->base_count;
+		r->base.v[e.node] = add_saturated(r->base.v[e.node], rescale(s->base_count, r->profile.weight_scale, p->scale));
+		r->base_samples = add_saturated(r->base_samples, s->base_count);
 	}
 	profile_add(&r->profile, event, e.node, s->count, weight);
 	if (r->profile.keep_samples)
@@ -701,9 +710,9 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 			.event = event, .cpu = s->cpu, .pid = s->pid, .tid = s->tid }));
 	while (p->node_samples.n <= e.node)
 		vec_push(&p->node_samples, 0);
-	p->node_samples.v[e.node] += s->count;
+	p->node_samples.v[e.node] = add_saturated(p->node_samples.v[e.node], s->count);
 
-	r->samples += s->count;
+	p->samples = add_saturated(p->samples, s->count);
 	if (s->cpu < 65536) {
 		while (p->cpu_seen.n <= s->cpu)
 			vec_push(&p->cpu_seen, 0);
@@ -712,19 +721,19 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	check_period(p, s);
 	if (e.flags | e.garbage) {
 		if (e.flags & CHAIN_HV)
-			r->hv_samples += s->count;
+			p->hv_samples = add_saturated(p->hv_samples, s->count);
 		if (e.flags & CHAIN_HV_DEPTH_1)
-			r->hv_depth_1 += s->count;
+			p->hv_depth_1 = add_saturated(p->hv_depth_1, s->count);
 		if (e.flags & CHAIN_IP_ZERO)
-			r->unusable += s->count;
+			count_told(p, e.flags & CHAIN_GUEST ? DIAG_IP_ZERO_GUEST : DIAG_IP_ZERO, s->count);
 		if (e.flags & CHAIN_BROKEN)
-			p->told[DIAG_BROKEN_STACK] += s->count;
+			count_told(p, DIAG_BROKEN_STACK, s->count);
 		if (e.flags & CHAIN_EMPTY)
-			p->told[DIAG_NO_CHAIN] += s->count;
+			count_told(p, DIAG_NO_CHAIN, s->count);
 		if (e.flags & CHAIN_GUEST && !(e.flags & CHAIN_IP_ZERO))
-			p->told[DIAG_GUEST_SAMPLES] += s->count;
+			count_told(p, DIAG_GUEST_SAMPLES, s->count);
 		if (e.flags & CHAIN_TRUNCATED)
-			p->told[DIAG_TRUNCATED_STACK] += s->count;
+			count_told(p, DIAG_TRUNCATED_STACK, s->count);
 		p->told[DIAG_GARBAGE_CONTEXT] += e.garbage * s->count;
 	}
 }
@@ -802,14 +811,14 @@ static void tell_unresolved(struct pipeline *p)
 	for (i = prof->nodes.n - 1; i > 0; i--) {
 		const struct frame *f = &prof->frames.v[prof->nodes.v[i].frame];
 
-		total[prof->nodes.v[i].parent] += total[i];
-		all[f->space] += total[i];
+		total[prof->nodes.v[i].parent] = add_saturated(total[prof->nodes.v[i].parent], total[i]);
+		all[f->space] = add_saturated(all[f->space], total[i]);
 		if (!(f->flags & FRAME_UNRESOLVED))
 			continue;
-		unresolved[f->space] += total[i];
+		unresolved[f->space] = add_saturated(unresolved[f->space], total[i]);
 		while (by_module[f->space].n <= f->module)
 			vec_push(&by_module[f->space], 0);
-		by_module[f->space].v[f->module] += total[i];
+		by_module[f->space].v[f->module] = add_saturated(by_module[f->space].v[f->module], total[i]);
 	}
 	for (s = 0; s < SPACE_NR; s++) {
 		for (i = 0; i < by_module[s].n; i++)
@@ -841,25 +850,34 @@ static void tell_rest(struct pipeline *p)
 	for (i = 0; i < DIAG_NR; i++)
 		if (p->told[i])
 			diag_add(&r->diag, (enum diag_kind)i, p->told[i], NULL);
-	if (r->unusable)
-		diag_add(&r->diag, DIAG_IP_ZERO, r->unusable, NULL);
 	/* One frame is what a Xen without the patches gives; a few are ordinary. */
-	if (r->hv_depth_1 * 2 > r->hv_samples)
-		diag_add(&r->diag, DIAG_HV_DEPTH_1, r->hv_depth_1, NULL);
+	if (p->hv_depth_1 > p->hv_samples / 2)
+		diag_add(&r->diag, DIAG_HV_DEPTH_1, p->hv_depth_1, NULL);
 	if (p->impossible_periods)
 		diag_add(&r->diag, DIAG_IMPOSSIBLE_PERIOD, p->impossible_periods, NULL);
 	for (i = 0; i < m->events.n; i++) {
 		const struct perf_event *e = &m->events.v[i];
 
 		/* perf kvm --host --guest leaves both exclude bits clear: somebody wanted the whole machine. */
-		if (e->samples && is_software_clock(e) && !e->exclude_guest && !e->exclude_host && !r->hv_samples)
+		if (e->samples && is_software_clock(e) && !e->exclude_guest && !e->exclude_host && !p->hv_samples)
 			diag_add(&r->diag, DIAG_HV_SOFTWARE_EVENT, e->samples, e->name);
 	}
 	for (i = 0; i < p->cpu_seen.n; i++)
 		seen += p->cpu_seen.v[i];
-	if (r->hv_samples && m->nrcpus_avail > seen && seen && !p->opts->cpu)
+	if (p->hv_samples && m->nrcpus_avail > seen && seen && !p->opts->cpu)
 		diag_addf(&r->diag, DIAG_CPU_UNSEEN, m->nrcpus_avail - seen, "%zu of %u seen", seen, m->nrcpus_avail);
 	tell_unresolved(p);
+}
+
+/* Whether anything is left to be drawn. */
+static int check_usable(const struct pipeline *p, struct error *err)
+{
+	if (!p->samples)
+		return error_set(err, p->filtered ? "'%s': no sample passes the filters" : "'%s': no samples", p->path);
+	if (p->told[DIAG_IP_ZERO] + p->told[DIAG_IP_ZERO_GUEST] < p->samples)
+		return 0;
+	return error_set(err, "'%s': all %" PRIu64 " samples are unusable: instruction pointer 0 and no call chain", p->path,
+			 p->samples);
 }
 
 static void add_fact(struct run *r, const char *key, const char *value)
@@ -983,7 +1001,7 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	struct pipeline p = { .run = r, .opts = opts, .path = path };
 	const struct perf_meta *m;
 	struct perf_item item;
-	u64 done, total, items = 0, before = r->samples;
+	u64 done, total, items = 0;
 	int rc = -1;
 
 	perf_chain_init(&p.chain);
@@ -1037,11 +1055,7 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	tell_rest(&p);
 	r->annotated |= m->annotated;
 	add_facts(&p);
-	if (r->samples == before) {
-		rc = error_set(err, r->filtered ? "'%s': no sample passes the filters" : "'%s': no samples", path);
-		goto out;
-	}
-	rc = 0;
+	rc = check_usable(&p, err);
 out:
 	perf_chain_release(&p.chain);
 	index_release(&p.chain_index);

@@ -439,12 +439,6 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 	for (i = 0; files[i]; i++)
 		if (run_read(&run, files[i], &a->pipe, &err))
 			goto out;
-	if (run.unusable == run.samples) {
-		error_set(&err, "'%s': all %" PRIu64 " samples are unusable: instruction pointer 0 and no call chain "
-			  "(dom0 marks software events as guest samples while vPMU is on; record a hardware event, "
-			  "-e cycles, or boot Xen with vpmu=off)", files[0], run.samples);
-		goto out;
-	}
 	a->view.event = draw_pick_event(&run, a, &err);
 	if (err.msg[0])
 		goto out;

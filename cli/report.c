@@ -525,10 +525,6 @@ static int report(struct report *r, const char *path)
 	r->view = &view;
 	if (run_read(&run, path, &r->draw.pipe, &err))
 		goto out;
-	if (run.unusable == run.samples) {
-		error_set(&err, "'%s': all %" PRIu64 " samples are unusable: instruction pointer 0 and no call chain", path, run.samples);
-		goto out;
-	}
 	r->draw.view.event = draw_pick_event(&run, &r->draw, &err);
 	if (err.msg[0])
 		goto out;

@@ -105,11 +105,6 @@ u32 profile_event(struct profile *p, str_id name)
 	return (u32)(p->events.n - 1);
 }
 
-static u64 add_saturated(u64 a, u64 b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight)
 {
 	struct profile_event *e = &p->events.v[event];

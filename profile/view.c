@@ -62,11 +62,6 @@ static u32 *frame_ranks(const struct profile *p)
 
 /* ---- tree of calling contexts -> preorder ---- */
 
-static u64 add_saturated(u64 a, u64 b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 /* Adds what each node has of its own to all above it: parents have smaller ids than their children. */
 static u64 *totals_of(const struct cct_node *nodes, u32 n, const u64 *self)
 {

@@ -47,11 +47,6 @@ static u32 find_call(struct callgrind *c, u32 caller, u32 callee)
 	return id;
 }
 
-static u64 add_saturated(u64 a, u64 b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 /* Costs of a part of the view (an event) in its column. */
 static void add_part(struct callgrind *c, size_t column, const u32 *call_of)
 {

@@ -105,6 +105,8 @@ def main():
     expect_error('name with control characters', [path('a\x1b[31mb\n', b'')], ['a'])
     expect_error('all samples unusable', [os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data')],
                  ['all 2316 samples are unusable', 'vpmu=off'])
+    expect_error('all samples of two recordings unusable', [os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data')] * 2,
+                 ['all 2316 samples are unusable'])
     expect_error('an event that is not there', [path('sleep.data', small), '--event=nonsense'], ['--event=nonsense', 'cycles'])
     expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['filter'])
     expect_error('a regular expression that is none', [path('sleep.data', small), '--only=('], ['--only'])

@@ -7,6 +7,7 @@ Right answers for the filters are counted here in corpus/xen-hv/perf.oracle.txt,
 import gzip
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,17 @@ def main():
     equal('--time in percent', folded('--time=0%-50%', example), sum(s[4] <= half for s in samples))
     equal('--comm and --cpu', folded('--comm=hc-mmap', '--cpu=0', example), sum(s[0] == 'hc-mmap' and s[3] == 0 for s in samples))
     equal('two recordings add up', folded(example, os.path.join(corpus, 'xen-hv', 'dwarf.perf.data.kvm')), len(samples) + 563)
+    shallow = os.path.join(tmp, 'shallow.folded')
+    with open(shallow, 'w', encoding='ascii') as f:
+        f.write('x;f_[h] 5\nx;g 2\n')
+    one, two = (run(*[shallow] * n, '-o', os.path.join(tmp, 'n.folded')).stderr for n in (1, 2))
+    a, b = (re.search(rb'(\d+) of the hypervisor samples have a single', text) for text in (one, two))
+    check('each recording is counted once', None if a and b and 2 * int(a[1]) == int(b[1]) else (one, two))
+    p = run('diff', os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data'), example)
+    check('a comparison with unusable samples', None if p.returncode == 1 and b'all 2316 samples are unusable' in p.stderr
+          and b'vpmu=off' in p.stderr else p.stderr)
+    many = '9223372036854775808'
+    equal('counts beyond 64 bits', folded('-', stdin=f'a;b {many}\na;b {many}\n'.encode()), (1 << 64) - 1)
     with open(example, 'rb') as f:
         equal('standard input', folded('-', stdin=f.read()), len(samples))
     synth = os.path.join(corpus, 'synth', 'xen', 'hvmark.perf.data.kvm')
