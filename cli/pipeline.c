@@ -79,7 +79,8 @@ struct pipeline {
 
 	struct index chain_index, edge_index, root_index;
 	VEC(struct chain_entry) chains;
-	VEC(struct edge) edges;
+	VEC(struct edge) first_edges;	/* by parent: the first one made; child 0: none */
+	VEC(struct edge) edges;		/* the others */
 	VEC(struct root_entry) roots;
 	VEC(u32) text_frames;	/* frame by id of a text frame, TEXT_NEW, TEXT_BY_PARENT */
 	VEC(struct text_step) text_path;	/* of the stack before, below text_root */
@@ -126,10 +127,20 @@ static bool root_eq(const void *ctx, u32 id, const void *key)
 	return !memcmp(((const struct pipeline *)ctx)->roots.v[id].key, key, sizeof(struct root_entry) - sizeof(u64));
 }
 
+/*
+ * Most nodes have one edge.  It lies in an array beside its parent, and a stack's nodes mostly
+ * lie one after the other, so following a stack does not jump about in a large table.
+ */
 static node_id find_edge(struct pipeline *p, const struct edge_key *k, u64 *hash)
 {
+	const struct edge *first = p->first_edges.v + k->parent;
 	u32 id;
 
+	*hash = 0;
+	if (k->parent >= p->first_edges.n || !first->child)
+		return INDEX_NONE;
+	if (LIKELY(first->addr == k->addr && first->how == k->how))
+		return first->child;
 	*hash = hash_u64(hash_u64(k->addr ^ p->seed[0]) ^ k->how ^ (u64)k->parent << 32);
 	id = index_find(&p->edge_index, *hash, edge_eq, p, k);
 	return id == INDEX_NONE ? INDEX_NONE : p->edges.v[id].child;
@@ -137,8 +148,16 @@ static node_id find_edge(struct pipeline *p, const struct edge_key *k, u64 *hash
 
 static void add_edge(struct pipeline *p, const struct edge_key *k, u64 hash, node_id child)
 {
+	struct edge e = { .addr = k->addr, .how = k->how, .parent = k->parent, .child = child };
+
+	while (p->first_edges.n <= k->parent)
+		vec_push(&p->first_edges, ((struct edge){ .child = 0 }));
+	if (!p->first_edges.v[k->parent].child) {
+		p->first_edges.v[k->parent] = e;
+		return;
+	}
 	index_add(&p->edge_index, hash, (u32)p->edges.n);
-	vec_push(&p->edges, ((struct edge){ .addr = k->addr, .how = k->how, .parent = k->parent, .child = child }));
+	vec_push(&p->edges, e);
 }
 
 /* ---- roots ---- */
@@ -234,6 +253,16 @@ static node_id add_broken(struct pipeline *p, node_id parent, u64 addr)
 	return profile_child(prof, parent, p->broken);
 }
 
+static bool is_broken(const struct pipeline *p, node_id node)
+{
+	const struct profile *prof = &p->run->profile;
+	frame_id f = prof->nodes.v[node].frame;
+
+	if (p->opts->addrs)
+		return prof->frames.v[f].flags & FRAME_BROKEN;
+	return p->have_broken && f == p->broken;
+}
+
 /* `frames` innermost first. */
 static node_id add_frames(struct pipeline *p, node_id node, const struct frame *frames, size_t n, u64 addr)
 {
@@ -306,7 +335,6 @@ static void append_lbr(struct pipeline *p, const struct perf_sample *s)
 
 static struct chain_entry build_chain(struct pipeline *p, const struct perf_sample *s, u64 gen_user, u64 gen_kernel)
 {
-	struct profile *prof = &p->run->profile;
 	struct chain_entry e = { 0 };
 	u32 hv = 0;
 	size_t i;
@@ -332,7 +360,7 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 		hv += a->space == SPACE_HV;
 		e.node = add_addr(p, e.node, user ? s->pid : guest && s->machine_pid ? s->machine_pid : SYM_KERNEL_PID, a,
 				  user ? gen_user : gen_kernel);
-		if (user && prof->frames.v[prof->nodes.v[e.node].frame].flags & FRAME_BROKEN)
+		if (user && is_broken(p, e.node))
 			e.flags |= CHAIN_BROKEN;
 	}
 	if (hv)
@@ -1064,6 +1092,7 @@ out:
 	vec_release(&p.chains);
 	vec_release(&p.text_frames);
 	vec_release(&p.text_path);
+	vec_release(&p.first_edges);
 	vec_release(&p.edges);
 	vec_release(&p.roots);
 	vec_release(&p.events);
