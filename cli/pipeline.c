@@ -41,6 +41,9 @@ struct edge {
 
 #define EDGE_TEXT	UINT64_MAX
 
+#define FRAME_NEW	UINT32_MAX
+#define FRAME_BY_PARENT	(UINT32_MAX - 1)	/* several frames, or what depends on the frame above */
+
 struct edge_key {
 	u64 addr, how;
 	node_id parent;
@@ -82,7 +85,8 @@ struct pipeline {
 	VEC(struct edge) first_edges;	/* by parent: the first one made; child 0: none */
 	VEC(struct edge) edges;		/* the others */
 	VEC(struct root_entry) roots;
-	VEC(u32) text_frames;	/* frame by id of a text frame, TEXT_NEW, TEXT_BY_PARENT */
+	VEC(u32) frames;	/* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
+	VEC(u32) text_frames;	/* the same by id of a text frame */
 	VEC(struct text_step) text_path;	/* of the stack before, below text_root */
 	node_id text_root;
 	struct perf_chain chain;
@@ -277,13 +281,28 @@ static node_id add_frames(struct pipeline *p, node_id node, const struct frame *
 	return node;
 }
 
+static node_id add_answer(struct pipeline *p, node_id parent, u32 answer, u64 addr)
+{
+	struct profile *prof = &p->run->profile;
+	const struct frame *frames;
+	size_t n;
+	u32 *known;
+
+	while (p->frames.n <= answer)
+		vec_push(&p->frames, FRAME_NEW);
+	known = &p->frames.v[answer];
+	if (LIKELY(*known < FRAME_BY_PARENT))
+		return profile_child(prof, parent, *known);
+	n = sym_answer_frames(p->sym, answer, &frames);
+	*known = n == 1 && !(frames[0].flags & FRAME_BROKEN) ? profile_frame(prof, frames) : FRAME_BY_PARENT;
+	return add_frames(p, parent, frames, n, addr);
+}
+
 static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a, u64 gen)
 {
 	struct edge_key k = { .addr = a->addr, .how = gen << 8 | (u64)a->space << 4 | a->kind, .parent = parent };
-	const struct frame *frames;
 	enum addr_kind kind = a->kind;
 	node_id child;
-	size_t n;
 	u64 hash;
 
 	child = find_edge(p, &k, &hash);
@@ -291,8 +310,7 @@ static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struc
 		return child;
 	if (a->space == SPACE_HV && kind == ADDR_RETURN && !sym_hv_is_return(p->sym, a->addr))
 		kind = ADDR_EXACT;
-	n = sym_resolve(p->sym, a->space, pid, a->addr, kind, &frames);
-	child = add_frames(p, parent, frames, n, a->addr);
+	child = add_answer(p, parent, sym_answer(p->sym, a->space, pid, a->addr, kind), a->addr);
 	add_edge(p, &k, hash, child);
 	return child;
 }
@@ -440,9 +458,6 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 	return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile, &out));
 }
 
-#define TEXT_NEW	UINT32_MAX
-#define TEXT_BY_PARENT	(UINT32_MAX - 1)	/* several frames, or what depends on the frame above */
-
 static node_id text_child(struct pipeline *p, node_id parent, u32 id)
 {
 	struct edge_key k = { .addr = id, .how = EDGE_TEXT, .parent = parent };
@@ -452,15 +467,15 @@ static node_id text_child(struct pipeline *p, node_id parent, u32 id)
 	u32 *known;
 
 	while (p->text_frames.n <= id)
-		vec_push(&p->text_frames, TEXT_NEW);
+		vec_push(&p->text_frames, FRAME_NEW);
 	known = &p->text_frames.v[id];
-	if (*known < TEXT_BY_PARENT)
+	if (*known < FRAME_BY_PARENT)
 		return profile_child(prof, parent, *known);
-	if (*known == TEXT_NEW) {
+	if (*known == FRAME_NEW) {
 		child = add_text_frame(p, parent, id);
 		*known = child && prof->nodes.v[child].parent == parent &&
 			 !(p->have_broken && prof->nodes.v[child].frame == p->broken) ?
-			 prof->nodes.v[child].frame : TEXT_BY_PARENT;
+			 prof->nodes.v[child].frame : FRAME_BY_PARENT;
 		return child;
 	}
 	child = find_edge(p, &k, &hash);
@@ -1090,6 +1105,7 @@ out:
 	index_release(&p.edge_index);
 	index_release(&p.root_index);
 	vec_release(&p.chains);
+	vec_release(&p.frames);
 	vec_release(&p.text_frames);
 	vec_release(&p.text_path);
 	vec_release(&p.first_edges);

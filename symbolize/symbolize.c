@@ -619,13 +619,7 @@ static u32 resolve_new(struct symbolizer *s, u32 module, u64 addr, bool ret)
 	return answer_add(s, s->scratch.frames.v, s->scratch.frames.n);
 }
 
-static size_t give(const struct symbolizer *s, u32 answer, const struct frame **frames)
-{
-	*frames = s->answers.v[answer].frames;
-	return s->answers.v[answer].n;
-}
-
-static size_t resolve_in(struct symbolizer *s, u32 module, u64 addr, bool ret, const struct frame **frames)
+static u32 resolve_in(struct symbolizer *s, u32 module, u64 addr, bool ret)
 {
 	u32 what = module << 1 | ret;
 	struct cache_slot *slot;
@@ -640,10 +634,10 @@ static size_t resolve_in(struct symbolizer *s, u32 module, u64 addr, bool ret, c
 		slot->answer = answer + 1;
 		s->cache_n++;
 	}
-	return give(s, slot->answer - 1, frames);
+	return slot->answer - 1;
 }
 
-static size_t resolve_ksymbol(struct symbolizer *s, str_id name, const struct frame **frames)
+static u32 resolve_ksymbol(struct symbolizer *s, str_id name)
 {
 	struct cache_slot *slot;
 
@@ -658,7 +652,7 @@ static size_t resolve_ksymbol(struct symbolizer *s, str_id name, const struct fr
 		slot->answer = answer_add(s, &f, 1) + 1;
 		s->cache_n++;
 	}
-	return give(s, slot->answer - 1, frames);
+	return slot->answer - 1;
 }
 
 /* Whether an address can be the kernel's at all: the upper half of the address space, and not the last pages (error values). */
@@ -667,44 +661,44 @@ static bool is_kernel_address(u64 addr)
 	return addr >> 63 && addr < (u64)-4095;
 }
 
-static size_t resolve_kernel(struct symbolizer *s, u64 addr, bool ret, const struct frame **frames)
+static u32 resolve_kernel(struct symbolizer *s, u64 addr, bool ret)
 {
 	const struct mapping *m = mm_find(&s->spaces.ksymbols, addr - ret);
 
 	if (m && m->module)
-		return resolve_ksymbol(s, m->module, frames);
+		return resolve_ksymbol(s, m->module);
 	m = mm_find(&s->spaces.kernel, addr - ret);
 	if (m)
-		return resolve_in(s, m->module, addr, ret, frames);
+		return resolve_in(s, m->module, addr, ret);
 	/* 32-bit kernels have their mapping below; anything else there is garbage or a user address. */
 	if (!is_kernel_address(addr))
-		return give(s, SPACE_KERNEL, frames);
+		return SPACE_KERNEL;
 	/* Modules and BPF programs of which the recording does not tell the place: kallsyms may know them. */
-	return resolve_in(s, s->kernel, addr, ret, frames);
+	return resolve_in(s, s->kernel, addr, ret);
 }
 
-static size_t resolve_mapped(struct symbolizer *s, const struct mapping *m, u64 addr, bool ret, const struct frame **frames)
+static u32 resolve_mapped(struct symbolizer *s, const struct mapping *m, u64 addr, bool ret)
 {
 	enum module_kind kind = s->modules.v[m->module].kind;
 
 	if (kind == MODULE_USER || kind == MODULE_VDSO || kind == MODULE_NONE)
 		addr = addr - m->start + m->pgoff;
-	return resolve_in(s, m->module, addr, ret, frames);
+	return resolve_in(s, m->module, addr, ret);
 }
 
-static size_t resolve_user(struct symbolizer *s, u32 pid, u64 addr, bool ret, const struct frame **frames)
+static u32 resolve_user(struct symbolizer *s, u32 pid, u64 addr, bool ret)
 {
 	const struct mm *mm = spaces_mm(&s->spaces, MM_HOST, pid);
 	const struct mapping *m;
 
 	/* Nothing is known of the process: that does not make its addresses broken. */
 	if (!mm)
-		return resolve_in(s, s->unknown, addr, ret, frames);
+		return resolve_in(s, s->unknown, addr, ret);
 	m = mm_find(mm, addr - ret);
-	return m ? resolve_mapped(s, m, addr, ret, frames) : give(s, SPACE_USER, frames);
+	return m ? resolve_mapped(s, m, addr, ret) : SPACE_USER;
 }
 
-static size_t resolve_guest(struct symbolizer *s, enum mm_class class, u32 pid, u64 addr, bool ret, const struct frame **frames)
+static u32 resolve_guest(struct symbolizer *s, enum mm_class class, u32 pid, u64 addr, bool ret)
 {
 	const struct mm *mm = spaces_mm(&s->spaces, class, pid);
 	const struct mapping *m = mm ? mm_find(mm, addr - ret) : NULL;
@@ -715,31 +709,42 @@ static size_t resolve_guest(struct symbolizer *s, enum mm_class class, u32 pid, 
 		m = mm ? mm_find(mm, addr - ret) : NULL;
 	}
 	if (m)
-		return resolve_mapped(s, m, addr, ret, frames);
+		return resolve_mapped(s, m, addr, ret);
 	if (class == MM_GUEST_KERNEL)
-		return resolve_in(s, s->guest, addr, ret, frames);
-	return resolve_in(s, s->guest_user, addr, ret, frames);
+		return resolve_in(s, s->guest, addr, ret);
+	return resolve_in(s, s->guest_user, addr, ret);
 }
 
-size_t sym_resolve(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind,
-		   const struct frame **frames)
+u32 sym_answer(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind)
 {
 	bool ret = kind == ADDR_RETURN && addr;
 
 	switch (space) {
 	case SPACE_HV:
-		return resolve_in(s, s->hv, addr, ret, frames);
+		return resolve_in(s, s->hv, addr, ret);
 	case SPACE_KERNEL:
-		return resolve_kernel(s, addr, ret, frames);
+		return resolve_kernel(s, addr, ret);
 	case SPACE_USER:
-		return resolve_user(s, pid, addr, ret, frames);
+		return resolve_user(s, pid, addr, ret);
 	case SPACE_GUEST_KERNEL:
-		return resolve_guest(s, MM_GUEST_KERNEL, pid, addr, ret, frames);
+		return resolve_guest(s, MM_GUEST_KERNEL, pid, addr, ret);
 	case SPACE_GUEST_USER:
-		return resolve_guest(s, MM_GUEST_USER, pid, addr, ret, frames);
+		return resolve_guest(s, MM_GUEST_USER, pid, addr, ret);
 	default:
-		return give(s, SPACE_NONE, frames);
+		return SPACE_NONE;
 	}
+}
+
+size_t sym_answer_frames(const struct symbolizer *s, u32 answer, const struct frame **frames)
+{
+	*frames = s->answers.v[answer].frames;
+	return s->answers.v[answer].n;
+}
+
+size_t sym_resolve(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind,
+		   const struct frame **frames)
+{
+	return sym_answer_frames(s, sym_answer(s, space, pid, addr, kind), frames);
 }
 
 size_t sym_resolve_in_file(struct symbolizer *s, enum space space, const char *filename, u64 off,
@@ -757,7 +762,7 @@ size_t sym_resolve_in_file(struct symbolizer *s, enum space space, const char *f
 		module = s->modules.v[module].same_name;
 	if (module == INDEX_NONE)
 		module = module_get(s, space, 0, &map);
-	return resolve_in(s, module, off, ret, frames);
+	return sym_answer_frames(s, resolve_in(s, module, off, ret), frames);
 }
 
 str_id sym_display_name(struct symbolizer *s, str_id raw)

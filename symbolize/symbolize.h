@@ -82,6 +82,12 @@ u64 sym_generation(const struct symbolizer *s, u32 pid);
  */
 size_t sym_resolve(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind,
 		   const struct frame **frames);
+/*
+ * The same in two steps, for callers that remember what they made of an answer: its id (they count from 0
+ * upwards without gaps, and addresses may share one), and its frames.
+ */
+u32 sym_answer(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind);
+size_t sym_answer_frames(const struct symbolizer *s, u32 answer, const struct frame **frames);
 
 /*
  * Whether a call instruction ends at this hypervisor address, i.e. whether it can be a
