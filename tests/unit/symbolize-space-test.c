@@ -270,6 +270,10 @@ static void test_names(void)
 	sym_resolve(s, SPACE_USER, 5, 0x401234, ADDR_EXACT, &f);
 	sym_resolve(s, SPACE_USER, 6, 0x55551234, ADDR_EXACT, &g);
 	OK(f == g);
+	/* and gives the same answer */
+	EQ(sym_answer(s, SPACE_USER, 5, 0x401234, ADDR_EXACT), sym_answer(s, SPACE_USER, 6, 0x55551234, ADDR_EXACT));
+	EQ(sym_answer_frames(s, sym_answer(s, SPACE_USER, 5, 0x401234, ADDR_EXACT), &g), 1);
+	OK(f == g);
 	/* fork, exec */
 	sym_fork(s, 7, 6);
 	STR_EQ(name_of(s, SPACE_USER, 7, 0x55551234, ADDR_EXACT), "[prog+0x2234]");
