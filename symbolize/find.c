@@ -221,7 +221,7 @@ const struct find_host *find_host(const struct symbolizer *s)
 
 /* ---- files, each opened once ---- */
 
-enum file_kind { FILE_ELF, FILE_KSYMS, FILE_PERFMAP };
+enum file_kind { FILE_ELF, FILE_KSYMS, FILE_PERFMAP, FILE_JITDUMP };
 
 struct symfile_opts find_symfile_opts(const struct symbolizer *s)
 {
@@ -253,8 +253,10 @@ static struct symfile *open_file(struct symbolizer *s, const char *path, enum fi
 		ff.f = symfile_open_elf(path, &o, &err);
 	else if (kind == FILE_KSYMS)
 		ff.f = symfile_open_ksyms(path, 0, &o, &err);
-	else
+	else if (kind == FILE_PERFMAP)
 		ff.f = symfile_open_perfmap(path, &o, &err);
+	else
+		ff.f = symfile_open_jitdump(path, &o, &err);
 	if (!ff.f && tell)
 		diag_add(s->diag, DIAG_SYMBOL_FILE, 1, err.msg);
 	vec_push(&fi->files, ff);
@@ -738,37 +740,52 @@ static void find_user(struct symbolizer *s, struct module *m)
 }
 
 /*
- * perf-PID.map belongs to one process of one boot: from the given folders, or from /tmp when the recording was made on
- * this machine since it was booted.  As perf does, only a file of root or of the user is taken.
+ * What a JIT compiler wrote belongs to one process of one boot: it is taken from the given folders, or from its place
+ * on this machine when the recording was made here since the machine was booted.  As perf does, only a file of root or of the
+ * user is taken there.
  */
-static void find_jit(struct symbolizer *s, struct module *m)
+static void find_jit_file(struct symbolizer *s, struct module *m, const char *name, enum file_kind kind)
 {
 	const char *const *p;
 	struct symfile *f = NULL;
 	struct stat st;
-	char name[64], *path;
+	char *path;
 
-	snprintf(name, sizeof(name), "perf-%" PRIu32 ".map", m->pid);
 	for (p = s->opts.dirs; p && *p && !f; p++) {
-		path = path_join(*p, name);
+		path = path_join(*p, path_base(name));
 		if (file_exists(path))
-			f = open_file(s, path, FILE_PERFMAP, true);
+			f = open_file(s, path, kind, true);
+		free(path);
+		path = f ? NULL : xasprintf("%s%s", *p, name);
+		if (path && file_exists(path))
+			f = open_file(s, path, kind, true);
 		free(path);
 	}
 	for (p = s->opts.symfs; p && *p && !f; p++) {
-		path = xasprintf("%s/tmp/%s", *p, name);
+		path = xasprintf("%s%s", *p, name);
 		if (file_exists(path))
-			f = open_file(s, path, FILE_PERFMAP, true);
+			f = open_file(s, path, kind, true);
 		free(path);
 	}
-	if (!f && find_host(s)->same_boot) {
-		path = path_join("/tmp", name);
-		if (!lstat(path, &st) && S_ISREG(st.st_mode) && (!st.st_uid || st.st_uid == geteuid()))
-			f = open_file(s, path, FILE_PERFMAP, true);
-		free(path);
-	}
+	if (!f && find_host(s)->same_boot && !lstat(name, &st) && S_ISREG(st.st_mode) &&
+	    (!st.st_uid || st.st_uid == geteuid()))
+		f = open_file(s, name, kind, true);
 	if (f)
 		find_add_source(m, f, 0, false);
+}
+
+/* A jitdump tells more than the map, which may tell of code that was made before the dump was begun. */
+static void find_jit(struct symbolizer *s, struct module *m)
+{
+	char map[64], *dump;
+
+	if (m->jitdump) {
+		dump = plain_name(strtab_get(s->strings, m->jitdump));
+		find_jit_file(s, m, dump, FILE_JITDUMP);
+		free(dump);
+	}
+	snprintf(map, sizeof(map), "/tmp/perf-%" PRIu32 ".map", m->pid);
+	find_jit_file(s, m, map, FILE_PERFMAP);
 }
 
 void find_module(struct symbolizer *s, struct module *m)

@@ -39,6 +39,7 @@ struct module {
 	bool searched;		/* find_module() was here */
 	bool debug_only;	/* src[0] is a separate debug file without its main file */
 	u32 pid;		/* MODULE_JIT */
+	str_id jitdump;		/* MODULE_JIT: the marker with which it was searched, 0: none */
 	str_id name;		/* as shown */
 	str_id filename;	/* as mapped, a kernel's without the reference symbol */
 	u32 maj, min;
@@ -67,6 +68,15 @@ struct known_build_id {
 	u8 len;
 };
 
+/*
+ * A process that writes a jitdump maps that file as code, never to run it: the mapping in the recording tells the file's
+ * name, in which the pid may be that of a container.
+ */
+struct jit_marker {
+	u32 pid;
+	str_id filename;	/* 0: not any more */
+};
+
 struct answer {
 	const struct frame *frames;
 	u32 n;
@@ -93,6 +103,8 @@ struct symbolizer {
 	struct index name_index;	/* filename -> the first module of that name */
 	VEC(struct known_build_id) build_ids;	/* HEADER_BUILD_ID */
 	struct index build_id_index;	/* by filename */
+	VEC(struct jit_marker) markers;	/* one a process */
+	struct index marker_index;	/* by pid */
 	u32 kernel, hv, guest, guest_user, unknown;	/* module numbers: guest: of which no mapping is known; unknown: process without mappings */
 
 	struct arena arena;		/* answers' frames */

@@ -284,6 +284,7 @@ struct symbolizer *sym_new(const struct sym_opts *opts, struct strtab *strings, 
 	index_init(&s->module_index);
 	index_init(&s->name_index);
 	index_init(&s->build_id_index);
+	index_init(&s->marker_index);
 	arena_init(&s->arena);
 	s->finder = finder_new(s);
 	s->unwinders = unwinders_new(s);
@@ -325,6 +326,8 @@ void sym_free(struct symbolizer *s)
 	index_release(&s->module_index);
 	index_release(&s->name_index);
 	index_release(&s->build_id_index);
+	index_release(&s->marker_index);
+	vec_release(&s->markers);
 	vec_release(&s->build_ids);
 	vec_release(&s->answers);
 	vec_release(&s->scratch.frames);
@@ -374,6 +377,40 @@ static void map_kernel(struct symbolizer *s, const struct sym_mapping *map, stru
 	}
 }
 
+static bool marker_eq(const void *ctx, u32 id, const void *key)
+{
+	return ((const struct symbolizer *)ctx)->markers.v[id].pid == *(const u32 *)key;
+}
+
+static str_id jit_marker(const struct symbolizer *s, u32 pid)
+{
+	u32 id = index_find(&s->marker_index, hash_u64(pid), marker_eq, s, &pid);
+
+	return id == INDEX_NONE ? 0 : s->markers.v[id].filename;
+}
+
+static void set_jit_marker(struct symbolizer *s, u32 pid, str_id filename)
+{
+	u32 id = index_find(&s->marker_index, hash_u64(pid), marker_eq, s, &pid);
+
+	if (id != INDEX_NONE) {
+		s->markers.v[id].filename = filename;
+	} else if (filename) {
+		index_add(&s->marker_index, hash_u64(pid), (u32)s->markers.n);
+		vec_push(&s->markers, ((struct jit_marker){ pid, filename }));
+	}
+}
+
+/* "/any/where/jit-123.dump" */
+static bool name_is_jitdump(const char *f)
+{
+	const char *name = path_base(f), *p = name + 4;
+	u64 pid;
+
+	return *f == '/' && str_starts(name, "jit-") && !parse_dec(&p, name + strlen(name), &pid) &&
+	       (!strcmp(p, ".dump") || !strcmp(p, ".dump (deleted)"));
+}
+
 void sym_map(struct symbolizer *s, const struct sym_mapping *map)
 {
 	struct mapping m = { .start = map->addr, .end = map->addr + map->len, .pgoff = map->pgoff };
@@ -405,6 +442,8 @@ void sym_map(struct symbolizer *s, const struct sym_mapping *map)
 		class = MM_GUEST_USER;
 	} else {
 		m.module = module_get(s, SPACE_USER, map->pid, map);
+		if (name_is_jitdump(map->filename))
+			set_jit_marker(s, map->pid, s->modules.v[m.module].filename);
 	}
 	if (!spaces_map(&s->spaces, class, map->pid, &m, s->modules.v[m.module].kind == MODULE_JIT))
 		too_many(s, "mappings", "process");
@@ -453,12 +492,15 @@ static void own_jit(struct symbolizer *s, u32 pid)
 
 void sym_fork(struct symbolizer *s, u32 pid, u32 ppid)
 {
+	if (pid != ppid)
+		set_jit_marker(s, pid, 0);
 	spaces_fork(&s->spaces, pid, ppid);
 	own_jit(s, pid);
 }
 
 void sym_exec(struct symbolizer *s, u32 pid)
 {
+	set_jit_marker(s, pid, 0);
 	spaces_exec(&s->spaces, pid);
 }
 
@@ -588,10 +630,12 @@ static u32 resolve_new(struct symbolizer *s, u32 module, u64 addr, bool ret)
 {
 	struct module *m = &s->modules.v[module];
 	u64 la = addr - ret;
-	str_id name = m->name;
+	str_id name = m->name, marker = m->kind == MODULE_JIT ? jit_marker(s, m->pid) : 0;
 	size_t i;
 
-	if (!m->searched) {
+	if (!m->searched || m->jitdump != marker) {
+		m->jitdump = marker;
+		m->src_n = 0;
 		m->searched = true;
 		find_module(s, m);
 	}
@@ -607,7 +651,7 @@ static u32 resolve_new(struct symbolizer *s, u32 module, u64 addr, bool ret)
 	if (m->kind == MODULE_KERNEL && !m->src[i].is_elf && symfile_ksyms_module(m->src[i].f, la - (u64)m->src[i].bias))
 		name = symfile_ksyms_module(m->src[i].f, la - (u64)m->src[i].bias);
 	else if (m->kind == MODULE_JIT)
-		name = strtab_addf(s->strings, "perf-%" PRIu32 ".map", m->pid);
+		name = strtab_adds(s->strings, path_base(m->src[i].f->path));
 	for (i = 0; i < s->scratch.frames.n; i++) {
 		struct frame *f = &s->scratch.frames.v[i];
 

@@ -3,7 +3,7 @@
  * The seam inside symbolize/: a symbol file, opened once, asked for addresses in its own
  * (link-time) address space.  A source is one file with one const struct symfile_ops: ELF with DWARF and
  * symbol table (elf.c, dwarf.c, line.c), kallsyms/System.map/xensyms/.map text (ksyms.c),
- * perf-PID.map (perfmap.c).
+ * perf-PID.map (perfmap.c), jit-PID.dump (jitdump.c).
  *
  * Who finds files and knows processes (space.c, find.c, symbolize.c) never looks inside one; a symbol file
  * knows nothing of processes.
@@ -108,6 +108,8 @@ str_id symfile_ksyms_module(struct symfile *f, u64 addr);
 
 /* perf-PID.map (perf's jit-interface.txt). */
 struct symfile *symfile_open_perfmap(const char *path, const struct symfile_opts *opts, struct error *err) MUST_CHECK;
+/* jit-PID.dump (perf's jitdump-specification.txt), of either byte order. */
+struct symfile *symfile_open_jitdump(const char *path, const struct symfile_opts *opts, struct error *err) MUST_CHECK;
 
 /* ---- names (demangle.c) ---- */
 

@@ -141,6 +141,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (f)
 			ask_all(f);
 		symfile_free(f);
+		err.msg[0] = '\0';
+		f = symfile_open_jitdump(path, &opts, &err);
+		must(f || *err.msg);
+		if (f)
+			ask_all(f);
+		symfile_free(f);
 	}
 	strtab_release(&strings);
 	diag_release(&diag);

@@ -53,3 +53,17 @@ gcc $flags s.c -o "$out/symtab"
 printf 'ffffffff81000000 T _text\nffffffff81000010 t f.isra.0\nffffffffc0000000 t g\t[mod]\n' > "$out/kallsyms"
 printf '0xffff82d040200000 T _start\n0xffff82d040200010 t a.c#f\n0xffff82d040200020 T _etext\n' > "$out/map"
 printf '7f0000001000 100 first\n7f0000001080 10 _ZN1a1bEv\n' > "$out/perfmap"
+python3 - "$out/jitdump" <<'PY'
+import struct, sys
+def record(kind, body):
+    return struct.pack('<IIQ', kind, 16 + len(body), 2) + body
+def load(addr, size, index, name):
+    return record(0, struct.pack('<IIQQQQ', 7, 7, addr, addr, size, index) + name + b'\0' + b'\x90' * size)
+data = struct.pack('<IIIIIIQQ', 0x4a695444, 1, 40, 62, 0, 7, 1, 0)
+data += load(0x7f0000001000, 32, 1, b'first')
+data += record(2, struct.pack('<QQ', 0x7f0000001008, 2) + struct.pack('<QII', 0x7f0000001008, 3, 0) + b'a.js\0' +
+               struct.pack('<QII', 0x7f000000100c, 4, 0) + b'\xff\0')
+data += load(0x7f0000001008, 8, 2, b'_ZN1a1bEv')
+data += record(4, struct.pack('<QQQ', 0, 0, 0)) + record(1, struct.pack('<IIQQQQQ', 7, 7, 0x7f0000002000, 0x7f0000001008, 0x7f0000002000, 8, 2))
+open(sys.argv[1], 'wb').write(data + record(3, b''))
+PY

@@ -327,6 +327,122 @@ static void test_jit(void)
 	end();
 }
 
+static void put(struct buf *b, u64 v, size_t n)
+{
+	buf_put(b, &v, n);
+}
+
+/* A jitdump in which the process has the pid that it has in its container. */
+static void write_jitdump(const char *name, const char *function)
+{
+	u32 size = 16 + 40 + (u32)strlen(function) + 1 + 16, i;
+	struct buf b = BUF_INIT;
+
+	put(&b, 0x4a695444, 4);
+	put(&b, 1, 4);
+	put(&b, 40, 4);
+	put(&b, 62, 4);
+	put(&b, 0, 4);
+	put(&b, 7, 4);
+	put(&b, 0, 8);
+	put(&b, 0, 8);
+	put(&b, 0, 4);
+	put(&b, size, 4);
+	put(&b, 0, 8);
+	put(&b, 7, 4);
+	put(&b, 7, 4);
+	for (i = 0; i < 2; i++)
+		put(&b, 0x7f0000100100, 8);
+	put(&b, 16, 8);
+	put(&b, 1, 8);
+	buf_put(&b, function, strlen(function) + 1);
+	for (i = 0; i < 16; i++)
+		buf_putc(&b, (char)0x90);
+	write_file(name, b.p, b.n);
+	buf_release(&b);
+}
+
+static const char *jit_name(struct symbolizer *s, u32 pid, u64 addr)
+{
+	static char name[128];
+	const struct frame *f;
+
+	sym_resolve(s, SPACE_USER, pid, addr, ADDR_EXACT, &f);
+	snprintf(name, sizeof(name), "%s %s %u", strtab_get(&strings, f->function), strtab_get(&strings, f->module), f->flags);
+	return name;
+}
+
+static void test_jitdump(void)
+{
+	struct symbolizer *s;
+	struct sym_mapping m = {
+		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000100000, .len = 0x1000, .pgoff = 0x7f0000100000, .filename = "//anon",
+	};
+	struct sym_mapping marker = {
+		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000400000, .len = 0x1000, .filename = "/home/u/.debug/jit/jit-7.dump",
+	};
+
+	OK(run("mkdir -p dump/home/u/.debug/jit dump2 dump2/tmp"));
+	write_jitdump("dump/home/u/.debug/jit/jit-7.dump", "below");
+	write_text("dump2/tmp/perf-1.map", "7f0000100100 40 mapped\n");
+	start();
+	symfs[0] = in_dir("dump");
+	s = sym_new(&opts, &strings, &diag);
+	sym_map(s, &m);
+	/* The file is not looked for before the recording tells of it, and what was not known then is asked again. */
+	STR_EQ(jit_name(s, 1, 0x7f0000100100), "[//anon+0x7f0000100100] //anon 2");
+	sym_map(s, &marker);
+	STR_EQ(jit_name(s, 1, 0x7f0000100108), "below jit-7.dump 4");
+	STR_EQ(shown_source(s, 0), "jitdump");
+	/* nobody else's */
+	sym_fork(s, 2, 1);
+	STR_EQ(jit_name(s, 2, 0x7f0000100108), "[//anon+0x7f0000100108] //anon 2");
+	m.pid = 3;
+	sym_map(s, &m);
+	STR_EQ(jit_name(s, 3, 0x7f0000100108), "[//anon+0x7f0000100108] //anon 2");
+	/* a new program in the process */
+	sym_exec(s, 1);
+	m.pid = 1;
+	sym_map(s, &m);
+	STR_EQ(jit_name(s, 1, 0x7f0000100109), "[//anon+0x7f0000100109] //anon 2");
+	EQ(diag.entries.n, 0);
+	sym_free(s);
+	end();
+
+	/* Beside the recording, before any tree; a map fills the gaps. */
+	write_jitdump("dump2/jit-7.dump", "beside");
+	start();
+	dirs[0] = in_dir("dump2");
+	symfs[0] = in_dir("dump");
+	s = sym_new(&opts, &strings, &diag);
+	sym_map(s, &m);
+	marker.filename = "/home/u/.debug/jit/jit-7.dump (deleted)";
+	sym_map(s, &marker);
+	STR_EQ(jit_name(s, 1, 0x7f0000100108), "beside jit-7.dump 4");
+	STR_EQ(jit_name(s, 1, 0x7f0000100110), "mapped perf-1.map 4");
+	sym_free(s);
+	end();
+
+	/* One that is none is told. */
+	write_text("dump2/jit-7.dump", "text");
+	start();
+	dirs[0] = in_dir("dump2");
+	s = sym_new(&opts, &strings, &diag);
+	sym_map(s, &m);
+	sym_map(s, &marker);
+	STR_EQ(jit_name(s, 1, 0x7f0000100108), "mapped perf-1.map 4");
+	EQ(diag_count(&diag, DIAG_SYMBOL_FILE), 1);
+	/* Names that only look like it. */
+	marker.filename = "/x/jit-7.dumps";
+	sym_map(s, &marker);
+	marker.filename = "/x/jit-.dump";
+	sym_map(s, &marker);
+	STR_EQ(jit_name(s, 1, 0x7f0000100109), "mapped perf-1.map 4");
+	EQ(diag_count(&diag, DIAG_SYMBOL_FILE), 1);
+	sym_free(s);
+	end();
+}
+
 /* ---- kernels ---- */
 
 static const char *kernel_name(u64 ref, const u8 *id, u64 addr)
@@ -768,6 +884,7 @@ int main(void)
 	test_late();
 	test_debug_files();
 	test_jit();
+	test_jitdump();
 	test_kernel();
 	test_module();
 	test_xen();
