@@ -279,6 +279,7 @@ int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, 
 	}
 	if (u->abbrev_offset >= s->n)
 		return -1;
+	vec_reserve(&a->attrs, 1);	/* also an entry without attributes has a place in the array */
 	p = s->p + u->abbrev_offset;
 	end = s->p + s->n;
 	while (a->v.n < MAX_ABBREVS) {
