@@ -352,8 +352,9 @@ struct out {
 
 /*
  * path "-" is standard output; else a file beside `path` is written and renamed
- * over it by out_close().  A path that exists and is no regular file (a
- * device, a FIFO) is written in place.
+ * over it by out_close(); a symbolic link is followed.  A path that exists and
+ * is no regular file (a device, a FIFO) is written in place, and so is standard
+ * output under another name (/dev/stdout).
  */
 int out_open(struct out *o, const char *path, struct error *err) MUST_CHECK;
 /* Writes into `mem` (borrowed). Cannot fail. */

@@ -112,7 +112,7 @@ void file_map_close(struct file_map *m)
 
 int out_open(struct out *o, const char *path, struct error *err)
 {
-	struct stat st;
+	struct stat st, standard;
 	mode_t mask;
 
 	memset(o, 0, sizeof(*o));
@@ -121,11 +121,22 @@ int out_open(struct out *o, const char *path, struct error *err)
 		o->fd = STDOUT_FILENO;
 		return 0;
 	}
-	o->path = xstrdup(path);
+	/* A link stays one: what it points to is replaced. */
+	o->path = !lstat(path, &st) && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+	if (!o->path)
+		o->path = xstrdup(path);
 	if (!stat(path, &st)) {
 		if (S_ISDIR(st.st_mode)) {
 			error_set(err, "'%s': is a directory", path);
 			goto fail;
+		}
+		/* /dev/stdout, or the very file that standard output goes to. */
+		if (S_ISREG(st.st_mode) && !fstat(STDOUT_FILENO, &standard) && st.st_dev == standard.st_dev &&
+		    st.st_ino == standard.st_ino) {
+			free(o->path);
+			o->path = NULL;
+			o->fd = STDOUT_FILENO;
+			return 0;
 		}
 		if (!S_ISREG(st.st_mode)) {
 			o->fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -136,7 +147,7 @@ int out_open(struct out *o, const char *path, struct error *err)
 			return 0;
 		}
 	}
-	o->tmp = xasprintf("%s.XXXXXX", path);
+	o->tmp = xasprintf("%s.XXXXXX", o->path);
 	o->fd = mkstemp(o->tmp);
 	if (o->fd < 0) {
 		error_errno(err, "'%s': cannot write", path);
