@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The program: a verb is the first word, without one it is render. */
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -24,9 +27,31 @@ void tell(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
+/* A standard stream that the caller has closed must not become the number of a file that is opened here. */
+static void reserve_standard_streams(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			_exit(EXIT_FAILED);
+}
+
+/* What printf() has written is told here when it did not arrive. */
+static int finish(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	tell("'standard output': cannot write: %s", strerror(errno));
+	return status == EXIT_DONE ? EXIT_FAILED : status;
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
+
+	reserve_standard_streams();
 
 	/* Numbers and the order of names are the same everywhere; only the encoding of the terminal matters, and we write bytes. */
 	setlocale(LC_ALL, "C");
@@ -36,6 +61,6 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		for (i = 0; verbs[i]; i++)
 			if (!strcmp(argv[1], verbs[i]->name))
-				return verbs[i]->run(argc - 1, argv + 1);
-	return verb_render.run(argc, argv);
+				return finish(verbs[i]->run(argc - 1, argv + 1));
+	return finish(verb_render.run(argc, argv));
 }
