@@ -36,10 +36,14 @@ int options_next(int argc, char **argv, const struct option_def *defs, const cha
 		return '?';
 	}
 	if (c == '?') {
-		if (optopt && optopt < 256)
+		for (n = 0; optopt && defs[n].name && defs[n].id != optopt; n++)
+			;
+		if (optopt && defs[n].name)
+			tell("option '--%s' takes no argument", defs[n].name);
+		else if (optopt)
 			tell("unknown option '-%c'; 'xenflame --help' lists them", optopt);
 		else
-			tell("option '%s' is unknown, ambiguous or takes no argument; 'xenflame --help' lists them",
+			tell("option '%s' is unknown or ambiguous; 'xenflame --help' lists them",
 			     argv[optind - 1]);
 		return '?';
 	}
