@@ -104,7 +104,7 @@ struct draw_args {
 	const char *symfs[MAX_LIST + 1], *debug_dirs[MAX_LIST + 1];
 	size_t nr_symfs, nr_debug_dirs;
 	bool open, strict, quiet, anonymous;
-	char tmp[32];			/* output of --open without -o */
+	char tmp[64];			/* output of --open without -o */
 };
 
 /* Ids of options that other verbs add start here. */
@@ -113,13 +113,17 @@ struct draw_args {
 extern const struct option_def draw_options[];
 /* 0, or -1 after having told what is wrong. */
 int draw_take_option(struct draw_args *a, int id, const char *arg);
+/* The recording of this folder when none is named; NULL: there is none. Static. */
+const char *draw_default_file(void);
+/* Refuses to write over one of the recordings that are read (NULL-terminated): an exit code. */
+int draw_keep_inputs(const struct draw_args *a, const char *const *files);
 /* To be called once all options are taken: the writer, and what it wants. An exit code, 0 when all is well. */
 int draw_writer(struct draw_args *a, const struct render_writer **w);
 /* The event that is drawn: named, or the first one with samples; -1: all. Errors are in err. */
 int draw_pick_event(struct run *r, const struct draw_args *a, struct error *err);
 const char *draw_unit(const struct run *r, const struct draw_args *a, int event);
 /* Facts, quality and the view through the writer into a->output. */
-int draw_write(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
+int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
 	       struct error *err) MUST_CHECK;
 int draw_show(const char *path);
 /* For --anonymous. */

@@ -181,7 +181,7 @@ static int run_diff(int argc, char **argv)
 	static struct option_def all[MAX_OPTIONS];
 	static struct diff_args a = { .draw = { .render = { .min_width = -1 } } };
 	const struct render_writer *w;
-	const char *files[2], *arg;
+	const char *files[3] = { NULL }, *arg;
 	size_t n = 0, i;
 	int c;
 
@@ -204,15 +204,17 @@ static int run_diff(int argc, char **argv)
 			return EXIT_USAGE;
 	}
 	for (n = 0; (arg = options_file(argc, argv)); n++)
-		if (n < ARRAY_SIZE(files))
+		if (n < 2)
 			files[n] = arg;
-	if (n != ARRAY_SIZE(files)) {
+	if (n != 2) {
 		tell("usage: xenflame diff BEFORE AFTER -o out.svg ('xenflame diff --help' says more)");
 		return EXIT_USAGE;
 	}
 	if (!a.draw.output && !a.draw.format && !a.draw.open)
 		a.draw.format = "text";
 	c = draw_writer(&a.draw, &w);
+	if (!c)
+		c = draw_keep_inputs(&a.draw, files);
 	if (c)
 		return c;
 	/* Noise is seen in the samples' spread over time. */

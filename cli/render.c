@@ -2,6 +2,7 @@
 /* xenflame [render]: recordings -> one picture or file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -339,6 +340,32 @@ int draw_show(const char *path)
 	return 0;
 }
 
+const char *draw_default_file(void)
+{
+	static const char *const names[] = { "perf.data.kvm", "perf.data" };
+	size_t i;
+
+	/* A folder is a recording too: perf record --threads. */
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!access(names[i], F_OK))
+			return names[i];
+	return NULL;
+}
+
+int draw_keep_inputs(const struct draw_args *a, const char *const *files)
+{
+	struct stat in, out;
+
+	if (!a->output || stat(a->output, &out) || !S_ISREG(out.st_mode))
+		return EXIT_DONE;
+	for (; *files; files++)
+		if (!stat(*files, &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+			tell("'%s' is read: it would be lost by writing to it", a->output);
+			return EXIT_USAGE;
+		}
+	return EXIT_DONE;
+}
+
 static const struct render_writer *choose_writer(const struct draw_args *a)
 {
 	const struct render_writer *w;
@@ -350,7 +377,7 @@ static const struct render_writer *choose_writer(const struct draw_args *a)
 		return w;
 	}
 	if (!a->output || !strcmp(a->output, "-"))
-		return render_writer_by_name("svg");
+		return render_writer_by_name(a->open ? "html" : "svg");
 	w = render_writer_by_path(a->output);
 	if (!w)
 		tell("'%s': the suffix names no format; use --format ('xenflame --help' lists them)", a->output);
@@ -359,20 +386,12 @@ static const struct render_writer *choose_writer(const struct draw_args *a)
 
 int draw_writer(struct draw_args *a, const struct render_writer **w)
 {
-	int fd;
-
 	a->pipe.sym.symfs = a->nr_symfs ? a->symfs : NULL;
 	a->pipe.sym.debug_dirs = a->nr_debug_dirs ? a->debug_dirs : NULL;
 
-	if (a->open && !a->output) {
-		snprintf(a->tmp, sizeof(a->tmp), "/tmp/xenflame-XXXXXX.html");
-		fd = mkstemps(a->tmp, 5);
-		if (fd < 0) {
-			tell("'%s': cannot write: %s", a->tmp, strerror(errno));
-			return EXIT_FAILED;
-		}
-		close(fd);
-		a->output = a->tmp;
+	if (a->open && a->output && !strcmp(a->output, "-")) {
+		tell("--open shows a file: '-o -' is none");
+		return EXIT_USAGE;
 	}
 	*w = choose_writer(a);
 	if (!*w)
@@ -381,7 +400,7 @@ int draw_writer(struct draw_args *a, const struct render_writer **w)
 		a->pipe.keep_samples = true;
 		a->pipe.perf.keep_time = a->pipe.perf.keep_pid = a->pipe.perf.keep_cpu = true;
 	}
-	if ((!a->output || !strcmp(a->output, "-")) && isatty(STDOUT_FILENO)) {
+	if (!a->open && (!a->output || !strcmp(a->output, "-")) && isatty(STDOUT_FILENO)) {
 		if ((*w)->binary || !strcmp((*w)->name, "svg") || !strcmp((*w)->name, "html")) {
 			tell("standard output is a terminal: name a file by -o out.svg, or use --format=text");
 			return EXIT_USAGE;
@@ -401,7 +420,21 @@ void draw_drop_identifying_facts(struct run *r)
 	r->facts.n = k;
 }
 
-int draw_write(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
+/* The file for --open without -o; its suffix tells the browser what it is. */
+static int make_temporary(struct draw_args *a, const struct render_writer *w, struct error *err)
+{
+	int len = (int)strcspn(w->suffixes, " "), fd;
+
+	snprintf(a->tmp, sizeof(a->tmp), "/tmp/xenflame-XXXXXX%.*s", len, w->suffixes);
+	fd = mkstemps(a->tmp, len);
+	if (fd < 0)
+		return error_errno(err, "'%s': cannot write", a->tmp);
+	close(fd);
+	a->output = a->tmp;
+	return 0;
+}
+
+int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
 	       struct error *err)
 {
 	struct render_input in = { .profile = v->profile, .view = v };
@@ -417,13 +450,16 @@ int draw_write(struct run *r, const struct draw_args *a, const struct render_wri
 	in.facts = r->facts.v;
 	in.nr_facts = r->facts.n;
 	in.quality = quality_list(r, &in.nr_quality);
-	if (out_open(&out, a->output ? a->output : "-", err))
+	if (a->open && !a->output && make_temporary(a, w, err))
 		return -1;
-	if (w->write(&out, &in, &opts, err)) {
+	if (!out_open(&out, a->output ? a->output : "-", err)) {
+		if (!w->write(&out, &in, &opts, err))
+			return out_close(&out, err);
 		out_abort(&out);
-		return -1;
 	}
-	return out_close(&out, err);
+	if (a->tmp[0])
+		unlink(a->tmp);
+	return -1;
 }
 
 static int render_all(struct draw_args *a, const struct render_writer *w, const char *const *files)
@@ -476,12 +512,11 @@ out:
 
 static int run_render(int argc, char **argv)
 {
-	static const char *const defaults[] = { "perf.data.kvm", "perf.data" };
 	struct draw_args a = { .render = { .min_width = -1 } };
 	const struct render_writer *w;
 	const char *files[MAX_LIST + 1] = { NULL };
 	const char *arg;
-	size_t n = 0, i;
+	size_t n = 0;
 	int c;
 
 	while ((c = options_next(argc, argv, draw_options, &arg)) != -1) {
@@ -504,15 +539,15 @@ static int run_render(int argc, char **argv)
 		files[n++] = arg;
 	}
 	if (!n && (a.open || a.output))
-		for (i = 0; i < ARRAY_SIZE(defaults) && !n; i++)
-			if (file_exists(defaults[i]))
-				files[n++] = defaults[i];
-	if (!n) {
+		files[n] = draw_default_file();
+	if (!files[0]) {
 		tell(a.open || a.output ? "no file named, and neither perf.data.kvm nor perf.data is here" :
 		     "usage: xenflame FILE -o out.svg ('xenflame --help' says more)");
 		return EXIT_USAGE;
 	}
 	c = draw_writer(&a, &w);
+	if (!c)
+		c = draw_keep_inputs(&a, files);
 	if (c)
 		return c;
 	return render_all(&a, w, files);

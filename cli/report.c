@@ -553,7 +553,6 @@ out:
 
 static int run_report(int argc, char **argv)
 {
-	static const char *const defaults[] = { "perf.data.kvm", "perf.data" };
 	static struct option_def all[MAX_OPTIONS];
 	static struct report r = { .top = 15 };
 	const char *arg, *end, *file;
@@ -587,9 +586,8 @@ static int run_report(int argc, char **argv)
 		}
 	}
 	file = options_file(argc, argv);
-	for (i = 0; i < ARRAY_SIZE(defaults) && !file; i++)
-		if (file_exists(defaults[i]))
-			file = defaults[i];
+	if (!file)
+		file = draw_default_file();
 	if (!file || options_file(argc, argv)) {
 		tell("usage: xenflame report FILE ('xenflame report --help' says more)");
 		return EXIT_USAGE;
@@ -598,6 +596,9 @@ static int run_report(int argc, char **argv)
 		tell("report: --reverse, --format and --open have no meaning here");
 		return EXIT_USAGE;
 	}
+	c = draw_keep_inputs(&r.draw, (const char *const[]){ file, NULL });
+	if (c)
+		return c;
 	r.draw.pipe.sym.symfs = r.draw.nr_symfs ? r.draw.symfs : NULL;
 	r.draw.pipe.sym.debug_dirs = r.draw.nr_debug_dirs ? r.draw.debug_dirs : NULL;
 	return report(&r, file);

@@ -38,8 +38,8 @@ def run(*args, stdin=None):
 def check(what, problem):
     global nr, failed
     nr += 1
-    print(f"{'not ' if problem else ''}ok {nr} - {what}")
-    if problem:
+    print(f"{'ok' if problem is None else 'not ok'} {nr} - {what}")
+    if problem is not None:
         print(f'# {problem}')
         failed += 1
 

@@ -4,6 +4,7 @@
 
 Right answers for the filters are counted here in corpus/xen-hv/perf.oracle.txt, which perf made.
 """
+import glob
 import gzip
 import os
 import pty
@@ -24,8 +25,8 @@ nr = failed = 0
 def check(what, problem):
     global nr, failed
     nr += 1
-    print(f"{'not ' if problem else ''}ok {nr} - {what}")
-    if problem:
+    print(f"{'ok' if problem is None else 'not ok'} {nr} - {what}")
+    if problem is not None:
         print(f'# {str(problem)[:500]}')
         failed += 1
 
@@ -95,6 +96,30 @@ def main():
     run('-q', '--offline', '-o', 'y.folded', cwd=here)
     check('perf.data.kvm comes first', None if b'_[h]' in open(os.path.join(here, 'y.folded'), 'rb').read() else 'no hypervisor frames')
 
+    os.unlink(os.path.join(here, 'perf.data.kvm'))
+    os.unlink(os.path.join(here, 'perf.data'))
+    shutil.copytree(os.path.join(corpus, 'local', 'threads_dir', 'perf.data'), os.path.join(here, 'perf.data'))
+    p = run('-q', '--offline', '-o', 'z.folded', cwd=here)
+    check('a recording that is a folder', None if p.returncode == 0 else p.stderr)
+    shutil.rmtree(os.path.join(here, 'perf.data'))
+    shutil.copy(os.path.join(corpus, 'local', 'fp', 'perf.data'), os.path.join(here, 'perf.data'))
+    with open(os.path.join(here, 'perf.data'), 'rb') as f:
+        data = f.read()
+    for args in (['perf.data'], ['diff', example, 'perf.data'], ['report', 'perf.data']):
+        p = run(*args, '-q', '-o', './perf.data', *[] if args[0] == 'report' else ['--format=folded'], cwd=here)
+        check(f'{args[0]}: the recording is not written over',
+              None if p.returncode == 2 and data == open(os.path.join(here, 'perf.data'), 'rb').read() else (p.returncode, p.stderr))
+    os.symlink('target.folded', os.path.join(here, 'link.folded'))
+    open(os.path.join(here, 'target.folded'), 'wb').close()
+    run('-q', '--offline', '-o', 'link.folded', cwd=here)
+    check('a link stays one', None if os.path.islink(os.path.join(here, 'link.folded')) and
+          os.path.getsize(os.path.join(here, 'target.folded')) else 'it is none')
+    with open(os.path.join(here, 'out.folded'), 'wb') as f:
+        os.symlink('/proc/self/fd/1', os.path.join(here, 'stdout'))
+        p = run('-q', '--offline', '-o', 'stdout', '--format=folded', cwd=here, stdout=f)
+    check('standard output by another name', None if p.returncode == 0 and os.path.islink(os.path.join(here, 'stdout')) and
+          os.path.getsize(os.path.join(here, 'out.folded')) else p.stderr)
+
     browser = os.path.join(tmp, 'browser')
     with open(browser, 'w', encoding='ascii') as f:
         f.write(f'#!/bin/sh\ncp "$1" {tmp}/shown\n')
@@ -102,6 +127,18 @@ def main():
     p = run('-q', '--open', example, env={'BROWSER': browser})
     shown = os.path.join(tmp, 'shown')
     check('--open', None if p.returncode == 0 and open(shown, 'rb').read(15).lower().startswith(b'<!doctype html') else p.stderr)
+    before = set(glob.glob('/tmp/xenflame-??????.*'))
+    p = run('-q', '--open', '--format=folded', example, env={'BROWSER': browser})
+    check('--open with a format', None if p.returncode == 0 and b'_[h]' in open(shown, 'rb').read() else p.stderr)
+    made = set(glob.glob('/tmp/xenflame-??????.*')) - before
+    check('the file has the suffix of the format', None if any(name.endswith('.folded') for name in made) else made)
+    for name in made:
+        os.unlink(name)
+    run('-q', '--open', os.path.join(tmp, 'absent'), env={'BROWSER': browser})
+    made = set(glob.glob('/tmp/xenflame-??????.*')) - before - made
+    check('a failed --open leaves no file', made or None)
+    p = run('-q', '--open', '-o', '-', example, env={'BROWSER': browser})
+    check('--open of standard output', None if p.returncode == 2 and b'--open' in p.stderr else p.stderr)
     p = run('-q', '--open', '-o', os.path.join(tmp, 'o.svg'), example, env={'BROWSER': '/nonexistent'})
     check('--open without a browser', None if p.returncode == 1 and b'BROWSER' in p.stderr else p.stderr)
 
@@ -121,6 +158,18 @@ def main():
         run('-q', '--offline', '--anonymous', example, '-o', b)
         check(f'--anonymous {suffix}', None if b'kvm --host --guest record' not in open(b, 'rb').read() else 'the command is in it')
 
+    if os.path.exists('/dev/full'):
+        for args in (['--help'], ['--version'], ['diff', '--help'], ['doctor', '--help'], ['doctor']):
+            with open('/dev/full', 'wb') as f:
+                p = run(*args, stdout=f)
+            check(f"{' '.join(args)} on a full disk", None if p.returncode == 1 and b'cannot write' in p.stderr else (p.returncode, p.stderr))
+    p = subprocess.run(f'"{xenflame}" -q --offline "{example}" -o - --format=folded >&-', shell=True, capture_output=True, check=False)
+    check('closed standard output', None if p.returncode == 1 and b'cannot write' in p.stderr else (p.returncode, p.stderr))
+    closed = os.path.join(tmp, 'closed.folded')
+    p = subprocess.run(f'"{xenflame}" --offline "{example}" -o "{closed}" <&- >&- 2>&-', shell=True, check=False)
+    check('closed standard streams', None if p.returncode == 0 and b'xenflame: ' not in open(closed, 'rb').read() else p.returncode)
+    p = run('--quiet=1', example)
+    check('an option that takes no argument', None if p.returncode == 2 and b"'--quiet' takes no argument" in p.stderr else p.stderr)
     master, slave = pty.openpty()
     p = run('-q', example, stdout=slave)
     check('no SVG on a terminal', None if p.returncode == 2 and b'terminal' in p.stderr else (p.returncode, p.stderr))
