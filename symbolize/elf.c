@@ -955,6 +955,28 @@ static struct dwarf_index *dwarf_of(struct elf_file *e, u64 *bias)
 	return d->dwarf;
 }
 
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (u8)c >= 0x80;
+}
+
+/*
+ * Whether a demangled name is one of the function that DWARF calls `name`: it stands there as a whole word. Arguments of a template
+ * do not count, compiler and demangler write them differently.
+ */
+static bool names_function(const char *sym, const char *name)
+{
+	size_t n = strcspn(name, "<");
+	const char *p;
+
+	if (!n)
+		n = strlen(name);
+	for (p = sym; (p = memmem(p, strlen(p), name, n)); p++)
+		if ((p == sym || !is_word(p[-1]) || !is_word(*name)) && (!is_word(p[n]) || !is_word(name[n - 1])))
+			return true;
+	return false;
+}
+
 /*
  * The symbol says more than DWARF does about the outermost function: with raw names the clone suffix, in C++ the
  * namespace and the types.
@@ -970,7 +992,7 @@ static void prefer_symbol(struct elf_file *e, u64 addr, const struct dwarf_hit *
 	sym = hit->short_name ? strtab_get(e->f.opts.strings, demangle(e->f.opts.strings, symbol_raw(e, s), false)) : s->name;
 	name = strtab_get(e->f.opts.strings, hit->name);
 	n = strtab_len(e->f.opts.strings, hit->name);
-	if (hit->short_name ? strstr(sym, name) != NULL : !strncmp(sym, name, n) && sym[n] == '.')
+	if (hit->short_name ? names_function(sym, name) : !strncmp(sym, name, n) && sym[n] == '.')
 		outer->function = symbol_shown(e, s);
 }
 

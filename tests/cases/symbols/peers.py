@@ -264,6 +264,16 @@ def named_classes():
     ok(len(places) == len(many), f'{len(many)} functions named {many[0][2]} keep apart by their files', *places)
 
 
+def whole_names(what, path):
+    """A function that DWARF gives its bare name only (GCC: static ones, lambdas, templates of them) has its symbol's."""
+    syms = Symbols(path)
+    starts = sorted({s[0] for s in nm(path) if s[1] and s[2] in 'tTwW'})
+    got = ours(path, starts, '-n')
+    bad = [f'{a:#x}: {g}' for a, g in zip(starts, got) if outer(g) not in [fold(s[3]) for s in syms.covering(a)]]
+    templates = sum('<' in outer(g) for g in got)
+    ok(templates > 20 and not bad, f'{what}: {len(starts)} functions are called what nm -C calls them ({templates} templates)', *bad)
+
+
 try:
     xen = os.path.join(XEN, 'xen-syms.debug')
     named_classes()
@@ -286,6 +296,7 @@ try:
         if not r or r.returncode:
             skip(f'C++ by {cc}', f'{cc} cannot build it')
             continue
+        whole_names(f'C++ by {cc}', exe)
         compare(f'C++ by {cc}, all call sites', exe, call_sites(exe))
         compare(f'C++ by {cc}, 2,000 addresses', exe, random_code(exe, 2000))
 
