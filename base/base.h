@@ -138,6 +138,9 @@ u32 index_find(const struct index *ix, u64 hash, index_eq_fn eq, const void *ctx
 /* Adds an id; the caller knows that no equal item is in. */
 void index_add(struct index *ix, u64 hash, u32 id);
 
+/* SHA-256 of n bytes. */
+void sha256(const void *data, size_t n, u8 out[32]);
+
 /* ---- interned strings ---- */
 
 typedef u32 str_id;		/* 0 is the empty string; equal ids mean equal strings */

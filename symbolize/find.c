@@ -221,8 +221,6 @@ const struct find_host *find_host(const struct symbolizer *s)
 
 /* ---- files, each opened once ---- */
 
-enum file_kind { FILE_ELF, FILE_KSYMS, FILE_PERFMAP, FILE_JITDUMP };
-
 struct symfile_opts find_symfile_opts(const struct symbolizer *s)
 {
 	return (struct symfile_opts){
@@ -561,8 +559,13 @@ static bool attach(struct symbolizer *s, struct symfile *f, const char *path)
 	struct symfile *d;
 
 	d = symfile_open_elf(path, &o, &err);
-	if (d && !symfile_elf_add_debug(f, d, &err))
+	if (d && !symfile_elf_add_debug(f, d, &err)) {
+		struct find_id used = { .path = xstrdup(path), .len = f->build_id_len };
+
+		memcpy(used.id, f->build_id, f->build_id_len);
+		vec_push(&s->finder->debug_files, used);
 		return true;
+	}
 	diag_add(s->diag, DIAG_SYMBOL_FILE, 1, err.msg);
 	return false;
 }
@@ -850,6 +853,9 @@ void finder_free(struct finder *fi)
 	vec_release(&fi->roots);
 	for (i = 0; i < fi->ids.n; i++)
 		free(fi->ids.v[i].path);
+	for (i = 0; i < fi->debug_files.n; i++)
+		free(fi->debug_files.v[i].path);
+	vec_release(&fi->debug_files);
 	vec_release(&fi->ids);
 	free(fi->perf_cache);
 	if (fi->vdso_fd >= 0)

@@ -22,6 +22,8 @@ struct find_root {
 	bool host;		/* of this machine, not given by the user */
 };
 
+enum file_kind { FILE_ELF, FILE_KSYMS, FILE_PERFMAP, FILE_JITDUMP };
+
 struct find_file {
 	dev_t dev;
 	ino_t ino;
@@ -41,6 +43,7 @@ struct finder {
 	bool host_known, ids_known;
 	VEC(struct find_root) roots;
 	VEC(struct find_file) files;
+	VEC(struct find_id) debug_files;	/* separate ones that were attached: path and the id of their main file */
 	VEC(struct find_id) ids;	/* ELF files in the given folders */
 	char *perf_cache;		/* ~/.debug, or NULL */
 	int vdso_fd;

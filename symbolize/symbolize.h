@@ -122,6 +122,17 @@ struct sym_module_info {
 };
 size_t sym_modules(const struct symbolizer *s, const struct sym_module_info **infos);
 
+/* Symbol files that were opened, each once; what a bundle has to hold. */
+enum sym_file_kind { SYM_FILE_ELF, SYM_FILE_ELF_DEBUG, SYM_FILE_TABLE, SYM_FILE_JIT };
+struct sym_file_info {
+	const char *path;		/* may be /proc/self/fd/N; borrowed until sym_free() */
+	enum sym_file_kind kind;	/* ELF_DEBUG: without code */
+	u8 build_id_len;
+	u8 build_id[32];
+};
+/* The number of files; *infos is to be freed. */
+size_t sym_files(const struct symbolizer *s, struct sym_file_info **infos);
+
 /* Build id of a file: GNU note, or the GUID in .buildid. Its length, 0 when there is none, -1 when the file cannot be read. */
 int sym_file_build_id(const char *path, u8 id[32]);
 /* Share (0-1) of functions of a file that set up a frame pointer: about 0.6 in a build with them, 0.02 without; < 0: no code. */

@@ -298,6 +298,36 @@ static void test_error(void)
 	EQ(error_set(NULL, "x"), -1);
 }
 
+/* Right answers: FIPS 180-4's examples and sha256sum. */
+static void test_sha256(void)
+{
+	static const struct {
+		const char *text;
+		size_t times;
+		const char *sum;
+	} cases[] = {
+		{ "", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+		{ "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+		  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+		{ "a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
+	};
+	char hex[65];
+	u8 sum[32];
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct buf b = BUF_INIT;
+
+		for (k = 0; k < cases[i].times; k++)
+			buf_puts(&b, cases[i].text);
+		sha256(b.p, b.n, sum);
+		build_id_hex(sum, sizeof(sum), hex);
+		STR_EQ(hex, cases[i].sum);
+		buf_release(&b);
+	}
+}
+
 int main(void)
 {
 	test_arena();
@@ -311,5 +341,6 @@ int main(void)
 	test_diag();
 	test_out();
 	test_error();
+	test_sha256();
 	return tap_done();
 }
