@@ -26,6 +26,7 @@ struct verb {
 };
 
 extern const struct verb *const verbs[];		/* NULL-terminated */
+extern const struct verb verb_bundle;
 extern const struct verb verb_diff;
 extern const struct verb verb_doctor;
 extern const struct verb verb_render;
@@ -72,6 +73,9 @@ struct pipeline_opts {
 	const char *comm, *pid, *tid, *cpu, *time, *dso;
 	bool only_guest, only_host;
 	bool quiet;
+	/* Called when all is read and the symbolizer still lives. */
+	void (*inspect)(void *ctx, const struct symbolizer *s, const struct perf_meta *m);
+	void *inspect_ctx;
 };
 
 struct run {

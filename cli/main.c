@@ -10,6 +10,7 @@
 
 const struct verb *const verbs[] = {
 	&verb_render,
+	&verb_bundle,
 	&verb_diff,
 	&verb_doctor,
 	&verb_report,

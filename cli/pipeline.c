@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "host/host.h"
 
 #define MAX_UNWIND	1024
 
@@ -1039,7 +1040,7 @@ static void start_symbols(struct pipeline *p)
 	free(dir);
 }
 
-int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err)
+static int read_recording(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err)
 {
 	struct pipeline p = { .run = r, .opts = opts, .path = path };
 	const struct perf_meta *m;
@@ -1098,6 +1099,8 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	tell_rest(&p);
 	r->annotated |= m->annotated;
 	add_facts(&p);
+	if (opts->inspect && p.sym)
+		opts->inspect(opts->inspect_ctx, p.sym, m);
 	rc = check_usable(&p, err);
 out:
 	perf_chain_release(&p.chain);
@@ -1123,6 +1126,25 @@ out:
 	if (p.reader)
 		perf_close(p.reader);
 	return rc;
+}
+
+int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err)
+{
+	struct pipeline_opts inside = *opts;
+	char *dir, *recording;
+	int ret;
+
+	if (!strcmp(path, "-") || !bundle_is(path))
+		return read_recording(r, path, opts, err);
+	if (bundle_unpack(path, &dir, &recording, err))
+		return -1;
+	/* All that was there is in it; what this machine has is of another one. */
+	inside.sym.offline_only = true;
+	ret = read_recording(r, recording, &inside, err);
+	bundle_remove(dir);
+	free(recording);
+	free(dir);
+	return ret;
 }
 
 void run_init(struct run *r)

@@ -103,7 +103,8 @@ static void help(void)
 	     "\n"
 	     "Turns recordings of a whole Xen host, or of any Linux system, into one flame graph.\n"
 	     "FILE is a perf.data of any kind (perf record, perf kvm record), the text of perf\n"
-	     "script, folded stacks, a flame graph SVG or a Xen console log; '-' is standard input.");
+	     "script, folded stacks, a flame graph SVG, a Xen console log or a bundle; '-' is\n"
+	     "standard input.");
 	puts("\nVerbs:");
 	for (i = 0; verbs[i]; i++)
 		printf("  %-16s %s\n", verbs[i]->name, verbs[i]->help);

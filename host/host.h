@@ -105,6 +105,55 @@ const char *host_level_text(enum host_level l);		/* a sentence: what can be reco
 /* The same as JSON, two spaces of indentation, newline at the end. */
 void host_doctor_json(const struct host_facts *f, struct buf *b);
 
+/* ---- bundles (bundle.c): a recording and all that reading it takes, in one compressed tar ---- */
+
+#define BUNDLE_MANIFEST		"manifest.json"	/* always the first entry */
+#define BUNDLE_MAX_ENTRIES	100000
+#define BUNDLE_MAX_BYTES	((u64)64 << 30)	/* unpacked */
+
+struct bundle_entry {
+	char *name;		/* in the archive: relative, clean */
+	char *path;		/* file to copy, or NULL */
+	struct buf data;	/* contents without path */
+	char *link;		/* target of a symbolic link, relative; or NULL */
+	u64 size;
+	u8 sha256[32];
+};
+
+struct bundle {
+	VEC(struct bundle_entry) entries;
+	s64 mtime;		/* of all entries, seconds since 1970 */
+};
+
+void bundle_release(struct bundle *b);
+/* Each adds an entry; false, and nothing added, when the name is there already or cannot stand in the archive. */
+bool bundle_add_file(struct bundle *b, const char *name, const char *path);
+bool bundle_add_data(struct bundle *b, const char *name, const void *p, size_t n);
+bool bundle_add_link(struct bundle *b, const char *name, const char *target);
+/*
+ * Writes all entries, sorted by name, behind a manifest: `about` is JSON text, members of an object, that stands in it.  The name
+ * of the file decides: .tar.zst, .tar.gz or .tar.
+ */
+int bundle_write(struct bundle *b, const char *path, const char *about, struct error *err) MUST_CHECK;
+/* Suffix of the best compression that this build has: ".tar.zst" or ".tar.gz". */
+const char *bundle_suffix(void);
+
+/*
+ * Blanks the host's name and the command line in the header of a perf.data file.  -1 when it is not one of this machine's byte order
+ * with its header at the front (a pipe's, a text).
+ */
+int bundle_blank_recording(struct buf *b, const char *path, struct error *err) MUST_CHECK;
+
+/* Whether a file is a bundle, by its first bytes. */
+bool bundle_is(const char *path);
+/*
+ * Unpacks into a new private folder below $TMPDIR or /tmp: regular files and links that stay inside, sums checked.  *dir is its path,
+ * *recording the path of the recording in it; free both, and bundle_remove(*dir) when done; it is removed at a
+ * SIGINT, SIGTERM or SIGHUP too.
+ */
+int bundle_unpack(const char *path, char **dir, char **recording, struct error *err) MUST_CHECK;
+void bundle_remove(const char *dir);
+
 /* ---- what to type, by distribution (distro.c) ---- */
 
 enum host_advice {

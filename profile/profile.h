@@ -223,7 +223,8 @@ struct summary_part {
 
 /*
  * A hypercall: where the kernel calls one, and what it is.  Without hypervisor frames its weight is that of the kernel's
- * stub, so Xen's work has a name on any host; with them Xen's own function tells, and the caller only where; interrupts that the kernel handles on top of a stub do not count.
+ * stub, so Xen's work has a name on any host; with them Xen's own function tells, and the caller only where.  Interrupts that
+ * the kernel handles on top of a stub do not count.
  */
 struct summary_hypercall {
 	str_id caller;		/* the kernel's function, stubs and wrappers left aside */

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""bundle: the same bytes out as from the recording; its tar by Python's tarfile and perf; hostile ones do nothing. TAP."""
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tree as t  # noqa: E402
+
+nr = failed = 0
+tmp = tempfile.TemporaryDirectory()
+private = os.path.join(tmp.name, 'private')
+os.mkdir(private)
+ENV = dict(os.environ, TMPDIR=private, HOME=os.path.join(tmp.name, 'home'))
+
+
+def check(what, ok, detail=''):
+    global nr, failed
+    nr += 1
+    print(f"{'ok' if ok else 'not ok'} {nr} - {what}")
+    if not ok:
+        failed += 1
+        for line in str(detail).split('\n')[:12]:
+            print(f'# {line[:300]}')
+
+
+def xenflame(*args, **kw):
+    r = subprocess.run([os.environ['XENFLAME'], *args], capture_output=True, check=False, env=ENV, **kw)
+    return r.returncode, r.stdout, r.stderr.decode(errors='replace')
+
+
+def folder(name, *files):
+    path = os.path.join(tmp.name, name)
+    os.mkdir(path)
+    for f in files:
+        shutil.copy2(f, path)
+    return path
+
+
+def formats(path):
+    """What is seen of a recording, as bytes."""
+    return {f: xenflame('--offline', path, *f.split())[:2] for f in
+            ('--format=folded', '--format=svg', '--format=json --no-idle', '--format=pprof --srcline', '--reverse --format=text')}
+
+
+top = os.environ['abs_top_srcdir']
+local = os.path.join(t.CORPUS, 'local')
+host = folder('host', *(os.path.join(top, 'examples/xen-host', f) for f in ('perf.data.kvm', 'xen-syms', 'kallsyms', 'hcload')))
+recordings = {'host': os.path.join(host, 'perf.data.kvm')}
+for name, programs in {'fp': ['busy_fp'], 'cxx': ['cxx_fp'], 'dwarf_small': ['busy_fp', 'busy_nofp'], 'stripped': ['busy_stripped'],
+                       'pipe': ['busy_fp']}.items():
+    recordings[name] = os.path.join(folder(name, os.path.join(local, name, 'perf.data'), *(os.path.join(local, 'bin', p) for p in programs)),
+                                    'perf.data')
+
+away = os.path.join(tmp.name, 'away')
+os.mkdir(away)
+suffixes = ['.tar.zst', '.tar.gz', '.tar']
+for i, (name, path) in enumerate(recordings.items()):
+    want = formats(path)
+    out = os.path.join(away, name + suffixes[i % 3])
+    rc, _, err = xenflame('bundle', '--offline', path, '-o', out)
+    if rc and 'no zstd' in err:
+        out = os.path.join(away, name + '.tar.gz')
+        rc, _, err = xenflame('bundle', '--offline', path, '-o', out)
+    check(f'{name}: bundled', rc == 0, err)
+    # The files are elsewhere: all must be in the bundle.
+    os.rename(os.path.dirname(path), os.path.dirname(path) + '.away')
+    got = formats(out)
+    for f, w in want.items():
+        check(f'{name}: {f} has the same bytes', w[0] == 0 and len(w[1]) > 100 and got[f] == w, (got[f][0], len(got[f][1]), len(w[1])))
+    os.rename(os.path.dirname(path) + '.away', os.path.dirname(path))
+    if name == 'dwarf_small':
+        check('pieces of stacks are told', 'passwords' in err, err)
+    else:
+        check('and not where there are none', 'passwords' not in err, err)
+# A separate debug file, found by its build id.
+debug = os.path.join(tmp.name, 'debug/.build-id/7e')
+os.makedirs(debug)
+shutil.copy2(os.path.join(local, 'bin/busy_fp'), os.path.join(debug, 'e7a364c1d42720f70afc7f5448ad53e26f26e1.debug'))
+out = os.path.join(away, 'separate.tar.gz')
+option = '--debug-dir=' + os.path.join(tmp.name, 'debug')
+rc, _, err = xenflame('bundle', '--offline', option, recordings['stripped'], '-o', out)
+want = xenflame('--offline', option, recordings['stripped'], '--format=folded')
+shutil.rmtree(os.path.join(tmp.name, 'debug'))
+check('a separate debug file is in', rc == 0 and b'[busy_stripped' not in want[1] and
+      xenflame(out, '--format=folded')[:2] == want[:2], err)
+check('nothing stays behind', os.listdir(private) == [], os.listdir(private))
+
+# The archive, by another reader.
+out = os.path.join(away, 'again.tar.gz')
+xenflame('bundle', '--offline', recordings['host'], '-o', out)
+with open(out, 'rb') as f:
+    first = f.read()
+xenflame('bundle', '--offline', recordings['host'], '-o', out)
+with open(out, 'rb') as f:
+    check('twice the same bytes', f.read() == first)
+with tarfile.open(out) as tar:
+    names = tar.getnames()
+    manifest = json.load(tar.extractfile(names[0]))
+    check('the manifest comes first', names[0] == 'manifest.json' and manifest['format'] == 'xenflame-bundle')
+    check('and lists all', [f['name'] for f in manifest['files']] == names[1:] == sorted(names[1:]), names)
+    sums = {m.name: hashlib.sha256(tar.extractfile(m).read()).hexdigest() for m in tar if m.isfile()}
+    check('with their sums', all(sums[f['name']] == f['sha256'] for f in manifest['files'] if 'sha256' in f))
+    check('links stay inside', all(not m.linkname.startswith('/') for m in tar))
+    check('what is needed is in', {'perf.data.kvm', 'xen-syms', 'kallsyms'} <= set(names), names)
+    with open(os.path.join(host, 'perf.data.kvm'), 'rb') as f:
+        check('the recording is as it was', sums['perf.data.kvm'] == hashlib.sha256(f.read()).hexdigest())
+    where = os.path.join(tmp.name, 'unpacked')
+    tar.extractall(where)
+if shutil.which('perf'):
+    for cache, there in ((os.path.join(where, '.debug'), True), (os.path.join(tmp.name, 'empty'), False)):
+        r = subprocess.run(['perf', '--buildid-dir', cache, 'script', '-i', os.path.join(where, 'perf.data.kvm'), '-F', 'comm,ip,sym'],
+                           capture_output=True, check=False, env=ENV)
+        check(f"plain perf finds names {'with' if there else 'not without'} it", (b'map_protect' in r.stdout) == there and
+              (b'do_mmap' in r.stdout) == there, r.stderr)
+else:
+    check('plain perf # SKIP no perf', True)
+
+# Facts of the host: what doctor says of them is the same.
+tree = t.transcript(t.Tree(os.path.join(tmp.name, 'tree')), 'novpmu', 'novpmu-watchdog')
+tree.put('commands/xl-info', 'host                   : secret-host\nnr_cpus                : 2\n')
+tree.put('commands/xl-list', 'Name     ID   Mem VCPUs      State   Time(s)\nDomain-0  0  1100     2     r-----      12.3\nsecret-guest  1  512  1  -b----  1.0\n')
+tree.put('commands/uname', 'Linux secret-host 6.1.0-57-amd64 #1 SMP x86_64 GNU/Linux\n')
+out = os.path.join(away, 'facts.tar')
+rc, _, err = xenflame('bundle', '--offline', f'--sysroot={tree.path}', recordings['host'], '-o', out)
+where = os.path.join(tmp.name, 'facts')
+with tarfile.open(out) as tar:
+    tar.extractall(where)
+a, b = (xenflame('doctor', '--json', f'--sysroot={d}') for d in (tree.path, where))
+check('doctor says the same of the bundle', a == b and b'dom0' in a[1], f'{a}\n{b}')
+out = os.path.join(away, 'anonymous.tar')
+rc, _, err = xenflame('bundle', '--offline', '--anonymous', f'--sysroot={tree.path}', recordings['host'], '-o', out)
+with open(out, 'rb') as f:
+    data = f.read()
+check('--anonymous: no names', rc == 0 and b'secret-' not in data and b'scripts/workload' not in data and b'nr_cpus' in data, err)
+check('--anonymous: the same picture', xenflame('--offline', '--anonymous', out, '--format=folded')[:2] ==
+      xenflame('--offline', recordings['host'], '--format=folded')[:2])
+rc, _, err = xenflame('bundle', '--offline', '--anonymous', os.path.join(away, 'fp.tar.gz'), '-o', out)
+check('a bundle of a bundle is refused', rc == 1 and 'already' in err, err)
+rc, _, err = xenflame('bundle', '--offline', '--anonymous', recordings['pipe'], '-o', out)
+check('--anonymous is refused where it cannot be done', rc == 1 and '--anonymous' in err, err)
+check('every verb reads a bundle', xenflame('report', os.path.join(away, 'facts.tar'))[0] == 0 and
+      xenflame('diff', os.path.join(away, 'facts.tar'), recordings['host'], '--offline')[0] == 0)
+check('usage', xenflame('bundle')[0] == 2 and xenflame('bundle', recordings['fp'], '-o', 'x.zip')[0] == 2)
+
+
+# Bundles that nobody should trust.
+def make(entries, manifest=None, cut=None, first='manifest.json'):
+    """entries: (name, bytes) files, (name, target) links, TarInfo."""
+    buf = io.BytesIO()
+    with tarfile.open(fileobj=buf, mode='w', format=tarfile.USTAR_FORMAT) as tar:
+        files = [{'name': e.name if isinstance(e, tarfile.TarInfo) else e[0],
+                  'sha256': hashlib.sha256(e[1]).hexdigest() if not isinstance(e, tarfile.TarInfo) and isinstance(e[1], bytes) else ''}
+                 for e in entries]
+        m = manifest if manifest is not None else json.dumps({'format': 'xenflame-bundle', 'recording': 'a.folded', 'files': files}).encode()
+        for e in [(first, m), *entries]:
+            if isinstance(e, tarfile.TarInfo):
+                tar.addfile(e)
+                continue
+            i = tarfile.TarInfo(e[0])
+            if isinstance(e[1], bytes):
+                i.size = len(e[1])
+                tar.addfile(i, io.BytesIO(e[1]))
+            else:
+                i.type, i.linkname = tarfile.SYMTYPE, e[1]
+                tar.addfile(i)
+    return buf.getvalue()[:cut]
+
+
+def info(name, **kw):
+    i = tarfile.TarInfo(name)
+    for k, v in kw.items():
+        setattr(i, k, v)
+    return i
+
+
+good = ('a.folded', b'a;b 1\n')
+path = os.path.join(tmp.name, 'evil.tar')
+outside = os.path.join(tmp.name, 'outside')
+os.mkdir(outside)
+
+
+def evil(what, data, rx=None):
+    with open(path, 'wb') as f:
+        f.write(data)
+    rc, out, err = xenflame(path, '--format=folded')
+    ok = rc == 0 and out == b'a;b 1\n' if rx is None else rc == 1 and rx in err
+    check(what, ok and os.listdir(outside) == [] and os.listdir(private) == [], (rc, out, err, os.listdir(outside), os.listdir(private)))
+
+
+evil('a good one', make([good]))
+evil('gzip', gzip.compress(make([good])))
+evil('a name that leads up', make([good, ('../outside/x', b'x')]), 'manifest')
+evil('a name that leads up later', make([good, ('a/../../outside/x', b'x')]), 'manifest')
+evil('an absolute name', make([good, (outside + '/x', b'x')]), 'manifest')
+evil('a link that leads up', make([good, ('l', '../outside')]), 'leads out')
+evil('an absolute link', make([good, ('l', outside)]), 'leads out')
+evil('a link that leads up in the middle', make([good, ('d/l', 'x/../../outside')]), 'leads out')
+evil('a file through a link', make([good, ('l', 'd'), ('l/x', b'x')]), 'link')
+evil('a link through a link', make([good, ('a/b', 'c'), ('a/b/x', '../../y')]), 'link')
+evil('twice the same file', make([good, good]), 'cannot write')
+evil('a device', make([good, info('dev', type=tarfile.CHRTYPE, devmajor=1, devminor=3)]), 'none that a bundle may hold')
+evil('a hard link', make([good, info('h', type=tarfile.LNKTYPE, linkname='/etc/passwd')]), 'none that a bundle may hold')
+evil('not in the manifest', make([good, ('x', b'x')], json.dumps({'files': [{'name': 'a.folded', 'sha256': hashlib.sha256(good[1]).hexdigest()}]}).encode()),
+     'not in its manifest')
+evil('a wrong sum', make([good], json.dumps({'files': [{'name': 'a.folded', 'sha256': '0' * 64}], 'recording': 'a.folded'}).encode()), 'sum')
+evil('a manifest that is none', make([good], b'[]'), 'manifest')
+evil('no recording named', make([good], json.dumps({'files': [{'name': 'a.folded', 'sha256': hashlib.sha256(good[1]).hexdigest()}]}).encode()),
+     'names no recording')
+evil('a recording outside', make([good], json.dumps({'files': [{'name': 'a.folded', 'sha256': hashlib.sha256(good[1]).hexdigest()}],
+                                                     'recording': '../../etc/passwd'}).encode()), 'names no recording')
+evil('the recording is a link', make([good, ('r', 'a.folded')], json.dumps({'recording': 'r', 'files': [
+    {'name': 'a.folded', 'sha256': hashlib.sha256(good[1]).hexdigest()}, {'name': 'r'}]}).encode()), 'names no recording')
+whole = make([good])
+for cut in (1024 + 100, 1536, 2048, 2100):
+    evil(f'cut off at {cut}', whole[:cut], 'damaged')
+evil('gzip cut off', gzip.compress(whole)[:-60], 'damaged')
+huge = bytearray(make([good]))
+at = huge.index(b'a.folded\0')
+huge[at + 124:at + 136] = b'77777777777\0'
+huge[at + 148:at + 156] = b'        '
+huge[at + 148:at + 156] = b'%06o\0 ' % sum(huge[at:at + 512])
+evil('a size that is not there', bytes(huge), 'damaged')
+print(f'1..{nr}')
+sys.exit(failed > 0)
