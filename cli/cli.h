@@ -29,6 +29,7 @@ extern const struct verb *const verbs[];		/* NULL-terminated */
 extern const struct verb verb_bundle;
 extern const struct verb verb_diff;
 extern const struct verb verb_doctor;
+extern const struct verb verb_push;
 extern const struct verb verb_render;
 extern const struct verb verb_report;
 
@@ -78,6 +79,12 @@ struct pipeline_opts {
 	void *inspect_ctx;
 };
 
+/* How often a second an event was sampled on each processor. */
+struct run_rate {
+	str_id event;
+	u64 hz;
+};
+
 struct run {
 	struct strtab strings;
 	struct diag diag;
@@ -85,6 +92,8 @@ struct run {
 	VEC(struct render_fact) facts;
 	struct arena facts_arena;
 	char *title;
+	u64 first_time, last_time;	/* of samples, ns of the recording's clock; UINT64_MAX when they have none */
+	VEC(struct run_rate) rates;	/* of events that were sampled at a known rate */
 	bool annotated;			/* an input marks its frames `_[k]` …: writers are to do so too */
 	bool two_columns;		/* folded stacks with two counts: profile is after, base before */
 	VEC(u64) base;			/* by node */
@@ -129,6 +138,9 @@ const char *draw_unit(const struct run *r, const struct draw_args *a, int event)
 /* Facts, quality and the view through the writer into a->output. */
 int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
 	       struct error *err) MUST_CHECK;
+/* The same into an output that is open. */
+int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
+	      struct out *out, struct error *err) MUST_CHECK;
 int draw_show(const char *path);
 /* For --anonymous. */
 void draw_drop_identifying_facts(struct run *r);

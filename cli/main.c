@@ -14,6 +14,7 @@ const struct verb *const verbs[] = {
 	&verb_diff,
 	&verb_doctor,
 	&verb_report,
+	&verb_push,
 	NULL,
 };
 

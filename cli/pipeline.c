@@ -931,6 +931,28 @@ static void add_fact(struct run *r, const char *key, const char *value)
 			.value = arena_strndup(&r->facts_arena, value, strlen(value)) }));
 }
 
+static void add_rates(struct pipeline *p)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+	struct run *r = p->run;
+	size_t i;
+
+	for (i = 0; i < m->events.n; i++) {
+		const struct perf_event *e = &m->events.v[i];
+		u64 hz = e->freq ? e->period : 0;
+
+		/* The period of a software clock is in ns. */
+		if (!e->freq && e->period && is_software_clock(e))
+			hz = 1000000000 / e->period;
+		if (e->samples && hz && e->type != UINT32_MAX)
+			vec_push(&r->rates, ((struct run_rate){ strtab_adds(&r->strings, e->name), hz }));
+	}
+	if (m->first_time != PERF_NO_TIME && m->last_time >= m->first_time) {
+		r->first_time = MIN(r->first_time, m->first_time);
+		r->last_time = r->last_time == UINT64_MAX ? m->last_time : MAX(r->last_time, m->last_time);
+	}
+}
+
 static void add_facts(struct pipeline *p)
 {
 	const struct perf_meta *m = perf_meta(p->reader);
@@ -1099,6 +1121,7 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	tell_rest(&p);
 	r->annotated |= m->annotated;
 	add_facts(&p);
+	add_rates(&p);
 	if (opts->inspect && p.sym)
 		opts->inspect(opts->inspect_ctx, p.sym, m);
 	rc = check_usable(&p, err);
@@ -1154,6 +1177,7 @@ void run_init(struct run *r)
 	diag_init(&r->diag);
 	profile_init(&r->profile, &r->strings);
 	arena_init(&r->facts_arena);
+	r->first_time = r->last_time = UINT64_MAX;
 }
 
 void run_release(struct run *r)
@@ -1163,6 +1187,7 @@ void run_release(struct run *r)
 	strtab_release(&r->strings);
 	arena_release(&r->facts_arena);
 	vec_release(&r->facts);
+	vec_release(&r->rates);
 	vec_release(&r->base);
 }
 

@@ -435,12 +435,11 @@ static int make_temporary(struct draw_args *a, const struct render_writer *w, st
 	return 0;
 }
 
-int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
-	       struct error *err)
+int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
+	      struct out *out, struct error *err)
 {
 	struct render_input in = { .profile = v->profile, .view = v };
 	struct render_opts opts = a->render;
-	struct out out;
 
 	opts.annotate_all |= r->annotated;
 	if (r->profile.weight_scale > 1)
@@ -451,10 +450,18 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 	in.facts = r->facts.v;
 	in.nr_facts = r->facts.n;
 	in.quality = quality_list(r, &in.nr_quality);
+	return w->write(out, &in, &opts, err);
+}
+
+int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
+	       struct error *err)
+{
+	struct out out;
+
 	if (a->open && !a->output && make_temporary(a, w, err))
 		return -1;
 	if (!out_open(&out, a->output ? a->output : "-", err)) {
-		if (!w->write(&out, &in, &opts, err))
+		if (!draw_into(r, a, w, v, &out, err))
 			return out_close(&out, err);
 		out_abort(&out);
 	}

@@ -33,6 +33,12 @@ _xenflame()
 	--normalize)
 		mapfile -t COMPREPLY < <(compgen -W 'total time none' -- "$cur")
 		return ;;
+	--as)
+		mapfile -t COMPREPLY < <(compgen -W 'pyroscope pprof' -- "$cur")
+		return ;;
+	--split)
+		mapfile -t COMPREPLY < <(compgen -W 'space' -- "$cur")
+		return ;;
 	--annotate)
 		mapfile -t COMPREPLY < <(compgen -W 'all' -- "$cur")
 		return ;;
@@ -42,7 +48,7 @@ _xenflame()
 	--symfs|--debug-dir|--sysroot)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
-	-o|--output|--xen-syms|--kallsyms|--vmlinux|--guest-kallsyms)
+	-o|--output|--ca-file|--xen-syms|--kallsyms|--vmlinux|--guest-kallsyms)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	esac
@@ -58,6 +64,7 @@ _xenflame()
 			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
 			--colors --bgcolors --palette-file --total --factor --flamechart --negate --plain-data --dark --scale --anonymous
 			--normalize --confidence --slices --fail-if --fail-if-regressed
+			--to --as --header --ca-file --timeout --retries --retry-wait --app --label --split --rate --until
 			--json --markdown --top --sysroot --probe
 			--help --version' -- "$cur")
 		;;

@@ -154,6 +154,28 @@ bool bundle_is(const char *path);
 int bundle_unpack(const char *path, char **dir, char **recording, struct error *err) MUST_CHECK;
 void bundle_remove(const char *dir);
 
+/* ---- handing on over HTTP (push.c) ---- */
+
+struct host_push {
+	const char *url;		/* http:// or https://; nothing else is spoken, redirections are not followed */
+	const char *content_type;
+	const void *body;
+	size_t n;
+	const char *const *headers;	/* "Name: value", NULL-terminated; or NULL */
+	const char *ca_file;		/* certificates to trust, PEM; NULL: the system's */
+	u32 timeout_ms;			/* for each try */
+	u32 retries;			/* tries after the first one */
+	u32 wait_ms;			/* before the first of them; doubled for each, at most a minute, the server may ask for more */
+	/* Before each wait: why, one line, and for how long; or NULL. */
+	void (*told)(void *ctx, const char *why, u32 wait_ms);
+	void *ctx;
+};
+
+/* Whether this build can (libcurl). */
+bool host_push_available(void);
+/* POSTs the body until the server has taken it (2xx). Errors name the address, without user and password, and the server's words. */
+int host_push(const struct host_push *req, struct error *err) MUST_CHECK;
+
 /* ---- what to type, by distribution (distro.c) ---- */
 
 enum host_advice {

@@ -19,6 +19,7 @@ AC_DEFUN([XF_LIBRARIES], [
 	XF_OPTIONAL([cairo], [cairo], [PNG and PDF])
 	XF_OPTIONAL([libxml2], [libxml-2.0], [reading flame graph SVGs back])
 	XF_OPTIONAL([debuginfod], [libdebuginfod], [debuginfod])
+	XF_OPTIONAL([libcurl], [libcurl >= 7.66], [sending profiles to servers])
 	XF_OPTIONAL([zstd], [libzstd], [zstd-compressed recordings])
 	XF_OPTIONAL([lzma], [liblzma], [xz-compressed inputs])
 
@@ -44,6 +45,7 @@ AC_DEFUN([XF_SUMMARY], [
     zstd recordings (libzstd)           $have_zstd
     xz inputs (liblzma)                 $have_lzma
     debuginfod                          $have_debuginfod
+    xenflame push (libcurl)             $have_libcurl
     browser tests (Chromium, Node.js)   ${CHROMIUM:-no}, ${NODE:-no}
     compiler                            $CC $CFLAGS
     werror $enable_werror, sanitize $enable_sanitize, fuzz $enable_fuzz

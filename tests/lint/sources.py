@@ -24,6 +24,7 @@ LIBRARIES = {
     r'cairo': {'render'},
     r'jansson': {'render', 'host'},
     r'libxml/': {'render', 'perf'},
+    r'curl/': {'host'},
 }
 PUBLIC = {s: {f'{s}/{s}.h'} for s in KNOWS}
 PUBLIC['base'] = {'base/base.h', 'base/banned.h'}

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * xenflame push: a recording's stacks to a server that keeps profiles of many hosts.
+ *
+ * Facts: Grafana Pyroscope's server API. POST /ingest takes the profile as the body, in the query name (application and labels,
+ * "app.cpu{key=value,key=value}"; what stands behind the last dot is the kind of profile), from and until (Unix seconds), format,
+ * sampleRate (samples a second, 100 unless given), spyName, units, aggregationType.  Format folded is lines "a;b;c 12".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "host/host.h"
+
+enum {
+	OPT_TO = OPTION_OF_VERB, OPT_AS, OPT_APP, OPT_LABEL, OPT_SPLIT, OPT_RATE, OPT_UNTIL, OPT_HEADER, OPT_CA_FILE, OPT_TIMEOUT,
+	OPT_RETRIES, OPT_RETRY_WAIT, OPT_SYSROOT,
+};
+
+static const struct option_def own_options[] = {
+	{ "to", OPT_TO, ARG_YES, "URL", "the server; needed", "Server" },
+	{ "as", OPT_AS, ARG_YES, "pyroscope|pprof",
+	  "folded stacks to Pyroscope's /ingest (default), or a pprof file to\njust this URL", NULL },
+	{ "header", OPT_HEADER, ARG_YES, "TEXT",
+	  "one more line of the request, 'Name: value'; '@FILE' takes the\nlines of FILE, for secrets (may repeat)", NULL },
+	{ "ca-file", OPT_CA_FILE, ARG_YES, "FILE", "certificates to trust instead of the system's (PEM)", NULL },
+	{ "timeout", OPT_TIMEOUT, ARG_YES, "SECONDS", "for each try; 30 unless given", NULL },
+	{ "retries", OPT_RETRIES, ARG_YES, "N", "tries after the first one; 5 unless given", NULL },
+	{ "retry-wait", OPT_RETRY_WAIT, ARG_YES, "SECONDS", "before the first of these, doubled for each; 1 unless given", NULL },
+
+	{ "app", OPT_APP, ARG_YES, "NAME",
+	  "name of the application; xenflame.cpu unless given", "What is said of the profile" },
+	{ "label", OPT_LABEL, ARG_YES, "NAME=VALUE",
+	  "one more label, or another value for one of ours: host, kernel,\n"
+	  "xen, domain; no VALUE: without it (may repeat)", NULL },
+	{ "split", OPT_SPLIT, ARG_YES, "space",
+	  "a profile for each of hypervisor, kernel, user and the guests',\nby the innermost frame, with the label space", NULL },
+	{ "rate", OPT_RATE, ARG_YES, "HZ", "samples a second of each processor, when the input does not say", NULL },
+	{ "until", OPT_UNTIL, ARG_YES, "TIME", "when the recording ended, in Unix seconds; when FILE was last\nwritten unless given", NULL },
+	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR", "files of the recorded host, for the labels xen and domain", NULL },
+	{ "help", 'h', ARG_NO, NULL, "this text", "Other" },
+	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
+};
+
+#define MAX_OPTIONS	120
+#define MAX_HEADERS	65536
+
+struct label {
+	const char *name, *value;
+};
+
+struct push_args {
+	struct draw_args draw;
+	const char *to, *app, *ca_file, *sysroot;
+	bool pprof, split;
+	struct label given[MAX_LIST];
+	size_t nr_given;
+	const char *headers[MAX_LIST + 1];
+	size_t nr_headers;
+	u64 rate, until;
+	double timeout, retry_wait;
+	u32 retries;
+
+	/* once the recording is read */
+	struct arena arena;
+	VEC(struct label) labels;
+	u64 from;
+};
+
+static void help(void)
+{
+	puts("usage: xenflame push [OPTION]... --to=URL FILE\n"
+	     "\n"
+	     "Sends the stacks of a recording to a server that keeps profiles of many hosts. FILE is what\n"
+	     "'xenflame FILE' reads.");
+	options_help(own_options);
+	puts("\nOptions for input, symbols and view are those of 'xenflame --help'.\n"
+	     "\nExit status: 0 the server has taken all, 1 failed (with --strict also when degraded), 2 wrong usage.");
+}
+
+/* ---- options ---- */
+
+static int parse_real(const char *what, const char *s, double min, double max, double *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtod(s, &end);
+	if (end == s || *end || errno || !(*v >= min && *v <= max)) {
+		tell("--%s=%s: expected a number from %g to %g", what, s, min, max);
+		return -1;
+	}
+	return 0;
+}
+
+static int parse_whole(const char *what, const char *s, u64 min, u64 max, u64 *v)
+{
+	const char *p = s, *end = s + strlen(s);
+
+	if (parse_dec(&p, end, v) || p != end || *v < min || *v > max) {
+		tell("--%s=%s: expected a whole number from %" PRIu64 " to %" PRIu64, what, s, min, max);
+		return -1;
+	}
+	return 0;
+}
+
+/* What Pyroscope's text of name and labels takes for its own. */
+#define NO_NAME_CHARS	"{}=,\"\\ \t\r\n"
+
+static bool is_label_name(const char *s, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!(s[i] == '_' || (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
+		      (i && s[i] >= '0' && s[i] <= '9')))
+			return false;
+	return n > 0;
+}
+
+static int take_label(struct push_args *a, const char *arg)
+{
+	const char *value = strchr(arg, '=');
+
+	if (!value || !is_label_name(arg, (size_t)(value - arg)) || strpbrk(value + 1, "{}=,\"\\\r\n")) {
+		tell("--label=%s: expected NAME=VALUE; a name is letters, digits and '_', a value has none of { } = , \" \\", arg);
+		return -1;
+	}
+	if (a->nr_given == MAX_LIST) {
+		tell("more than %d labels", MAX_LIST);
+		return -1;
+	}
+	a->given[a->nr_given++] = (struct label){ arena_strndup(&a->arena, arg, (size_t)(value - arg)), value + 1 };
+	return 0;
+}
+
+static int add_header(struct push_args *a, const char *line, size_t n)
+{
+	const char *colon = memchr(line, ':', n);
+	size_t i;
+
+	if (!n)
+		return 0;
+	for (i = 0; i < n; i++)
+		if ((u8)line[i] < ' ' && line[i] != '\t')
+			break;
+	/* The text is not told: it may be a secret. */
+	if (i < n || !colon || colon == line) {
+		tell("--header: expected 'Name: value'");
+		return -1;
+	}
+	if (a->nr_headers == MAX_LIST) {
+		tell("more than %d headers", MAX_LIST);
+		return -1;
+	}
+	a->headers[a->nr_headers++] = arena_strndup(&a->arena, line, n);
+	return 0;
+}
+
+static int take_header(struct push_args *a, const char *arg)
+{
+	struct error err = { "" };
+	struct file_map m;
+	const char *p, *end, *nl;
+	int ret = 0;
+
+	if (*arg != '@')
+		return add_header(a, arg, strlen(arg));
+	if (file_map_open(&m, arg + 1, MAX_HEADERS, &err)) {
+		tell("--header: %s", err.msg);
+		return -1;
+	}
+	end = (const char *)m.p + m.n;
+	for (p = (const char *)m.p; p && p < end && !ret; p = nl + 1) {
+		size_t n;
+
+		nl = memchr(p, '\n', (size_t)(end - p));
+		if (!nl)
+			nl = end;
+		n = (size_t)(nl - p);
+		ret = add_header(a, p, n && p[n - 1] == '\r' ? n - 1 : n);
+	}
+	file_map_close(&m);
+	return ret;
+}
+
+static int take_own(struct push_args *a, int id, const char *arg)
+{
+	u64 v = 0;
+
+	switch (id) {
+	case OPT_TO: a->to = arg; return 0;
+	case OPT_AS:
+		a->pprof = !strcmp(arg, "pprof");
+		if (!a->pprof && strcmp(arg, "pyroscope")) {
+			tell("--as=%s: expected pyroscope or pprof", arg);
+			return -1;
+		}
+		return 0;
+	case OPT_APP:
+		if (!*arg || strpbrk(arg, NO_NAME_CHARS)) {
+			tell("--app=%s: expected a name without spaces and { } = , \" \\", arg);
+			return -1;
+		}
+		a->app = arg;
+		return 0;
+	case OPT_LABEL: return take_label(a, arg);
+	case OPT_SPLIT:
+		if (strcmp(arg, "space")) {
+			tell("--split=%s: expected space", arg);
+			return -1;
+		}
+		a->split = true;
+		return 0;
+	case OPT_RATE: return parse_whole("rate", arg, 1, 1000000, &a->rate);
+	case OPT_UNTIL: return parse_whole("until", arg, 1, 99999999999, &a->until);
+	case OPT_HEADER: return take_header(a, arg);
+	case OPT_CA_FILE: a->ca_file = arg; return 0;
+	case OPT_TIMEOUT: return parse_real("timeout", arg, 0.1, 3600, &a->timeout);
+	case OPT_RETRIES:
+		if (parse_whole("retries", arg, 0, 100, &v))
+			return -1;
+		a->retries = (u32)v;
+		return 0;
+	case OPT_RETRY_WAIT: return parse_real("retry-wait", arg, 0.01, 60, &a->retry_wait);
+	case OPT_SYSROOT: a->sysroot = arg; return 0;
+	default: return draw_take_option(&a->draw, id, arg);
+	}
+}
+
+/* ---- labels ---- */
+
+/* A label of ours: what the format takes for its own becomes '_'. */
+static void add_label(struct push_args *a, const char *name, const char *value)
+{
+	char *copy, *p;
+	size_t i;
+
+	for (i = 0; i < a->nr_given; i++)
+		if (!strcmp(a->given[i].name, name))
+			return;
+	if (!value || !*value)
+		return;
+	copy = arena_strndup(&a->arena, value, strlen(value));
+	for (p = copy; *p; p++)
+		if (strchr("{}=,\"\\", *p) || (u8)*p < ' ')
+			*p = '_';
+	vec_push(&a->labels, ((struct label){ name, copy }));
+}
+
+static const char *fact(const struct run *r, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < r->facts.n; i++)
+		if (!strcmp(r->facts.v[i].key, key))
+			return r->facts.v[i].value;
+	return NULL;
+}
+
+/* The one line of a file in /sys, appended. */
+static int read_line(struct host *h, const char *path, struct buf *to)
+{
+	struct buf b = BUF_INIT;
+	int ret = host_read(h, path, &b);
+
+	if (!ret)
+		buf_put(to, buf_str(&b), strcspn(buf_str(&b), "\r\n"));
+	buf_release(&b);
+	return ret;
+}
+
+/* What a recording does not say of its host but the host does: only when it is this machine, or --sysroot names its files. */
+static int host_labels(struct push_args *a, const struct run *r, struct error *err)
+{
+	const char *name = fact(r, "host"), *release = fact(r, "kernel");
+	struct buf b = BUF_INIT;
+	struct utsname u;
+	struct host *h;
+
+	if (!a->sysroot && (!name || !release || uname(&u) || strcmp(u.nodename, name) || strcmp(u.release, release)))
+		return 0;
+	h = host_new(a->sysroot, err);
+	if (!h)
+		return -1;
+	if (!read_line(h, "/sys/hypervisor/type", &b) && !strcmp(buf_str(&b), "xen")) {
+		buf_clear(&b);
+		if (!read_line(h, "/sys/hypervisor/version/major", &b)) {
+			buf_putc(&b, '.');
+			if (!read_line(h, "/sys/hypervisor/version/minor", &b) &&
+			    !read_line(h, "/sys/hypervisor/version/extra", &b))
+				add_label(a, "xen", buf_str(&b));
+		}
+		buf_clear(&b);
+		if (!read_line(h, "/proc/xen/capabilities", &b) && strstr(buf_str(&b), "control_d"))
+			add_label(a, "domain", "dom0");
+	}
+	buf_release(&b);
+	host_free(h);
+	return 0;
+}
+
+static int cmp_label(const void *a, const void *b)
+{
+	return strcmp(((const struct label *)a)->name, ((const struct label *)b)->name);
+}
+
+static int make_labels(struct push_args *a, struct run *r, struct error *err)
+{
+	size_t i, k;
+
+	if (!a->draw.anonymous)
+		add_label(a, "host", fact(r, "host"));
+	add_label(a, "kernel", fact(r, "kernel"));
+	if (host_labels(a, r, err))
+		return -1;
+	for (i = 0; i < a->nr_given; i++) {
+		/* The last one of a name counts. */
+		for (k = i + 1; k < a->nr_given && strcmp(a->given[i].name, a->given[k].name); k++)
+			;
+		if (k == a->nr_given && *a->given[i].value)
+			vec_push(&a->labels, a->given[i]);
+	}
+	if (a->labels.n)
+		qsort(a->labels.v, a->labels.n, sizeof(*a->labels.v), cmp_label);
+	return 0;
+}
+
+/* ---- time and rate ---- */
+
+/* A recording's own clock starts at boot: its end on the wall's clock is when its file was last written. */
+static int make_times(struct push_args *a, const struct run *r, const char *path, struct error *err)
+{
+	u64 length = 0;
+	struct stat st;
+
+	if (!a->until) {
+		if (!strcmp(path, "-"))
+			a->until = (u64)time(NULL);
+		else if (stat(path, &st))
+			return error_errno(err, "'%s': cannot be looked at", path);
+		else
+			a->until = st.st_mtime > 0 ? (u64)st.st_mtime : 1;
+	}
+	if (r->first_time != UINT64_MAX)
+		length = (r->last_time - r->first_time + 999999999) / 1000000000;
+	length = MAX(length, (u64)1);
+	a->from = a->until > length ? a->until - length : 0;
+	return 0;
+}
+
+static void make_rate(struct push_args *a, struct run *r)
+{
+	str_id name = a->draw.view.event < 0 ? 0 : r->profile.events.v[a->draw.view.event].name;
+	size_t i;
+
+	for (i = 0; i < r->rates.n && !a->rate; i++)
+		if (r->rates.v[i].event == name)
+			a->rate = r->rates.v[i].hz;
+	if (!a->rate && !a->draw.quiet)
+		tell("note: the input does not say how often a second it was sampled, so the server takes 100; --rate=HZ tells it");
+}
+
+/* ---- what is sent ---- */
+
+static void put_escaped(struct buf *b, const char *s)
+{
+	for (; *s; s++) {
+		u8 c = (u8)*s;
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c))
+			buf_putc(b, *s);
+		else
+			buf_printf(b, "%%%02X", c);
+	}
+}
+
+/* The server's address -> that of its ingest, with the query. `space` may be NULL. */
+static void ingest_url(const struct push_args *a, const char *space, struct buf *url)
+{
+	size_t n = strlen(a->to), i;
+	struct buf name = BUF_INIT;
+	const char *sep = "{";
+
+	while (n && a->to[n - 1] == '/')
+		n--;
+	buf_put(url, a->to, n);
+	if (n < 7 || strncmp(a->to + n - 7, "/ingest", 7))
+		buf_puts(url, "/ingest");
+
+	buf_puts(&name, a->app);
+	for (i = 0; i < a->labels.n; i++) {
+		if (space && !strcmp(a->labels.v[i].name, "space"))
+			continue;
+		buf_printf(&name, "%s%s=%s", sep, a->labels.v[i].name, a->labels.v[i].value);
+		sep = ",";
+	}
+	if (space) {
+		buf_printf(&name, "%sspace=%s", sep, space);
+		sep = ",";
+	}
+	if (*sep == ',')
+		buf_putc(&name, '}');
+	buf_puts(url, "?name=");
+	put_escaped(url, buf_str(&name));
+	buf_release(&name);
+	buf_printf(url, "&from=%" PRIu64 "&until=%" PRIu64 "&format=folded", a->from, a->until);
+	if (a->rate)
+		buf_printf(url, "&sampleRate=%" PRIu64, a->rate);
+	buf_puts(url, "&spyName=xenflame&units=samples&aggregationType=sum");
+}
+
+static void told(void *ctx, const char *why, u32 wait_ms)
+{
+	const struct push_args *a = ctx;
+
+	if (!a->draw.quiet)
+		tell("%s; trying again in %.1f s", why, wait_ms / 1000.0);
+}
+
+/* One profile; with `space`, a part. */
+static int send_view(struct push_args *a, struct run *r, const char *space, struct error *err)
+{
+	const struct render_writer *w = render_writer_by_name(a->pprof ? "pprof" : "folded");
+	struct buf url = BUF_INIT, body = BUF_INIT;
+	struct view view = { 0 };
+	struct out out;
+	int ret = -1;
+
+	if (view_build(&view, &r->profile, &a->draw.view, err))
+		return -1;
+	if (!view.nodes.v[0].total) {
+		/* A space without a sample is nothing to send. */
+		ret = space ? 0 : error_set(err, "no stack passes the filters");
+		goto out;
+	}
+	out_open_mem(&out, &body);
+	if (draw_into(r, &a->draw, w, &view, &out, err)) {
+		out_abort(&out);
+		goto out;
+	}
+	if (out_close(&out, err))
+		goto out;
+	if (a->pprof)
+		buf_puts(&url, a->to);
+	else
+		ingest_url(a, space, &url);
+	ret = host_push(&(struct host_push){
+		.url = buf_str(&url),
+		.content_type = a->pprof ? "application/octet-stream" : "text/plain",
+		.body = buf_str(&body), .n = body.n,
+		.headers = a->headers,
+		.ca_file = a->ca_file,
+		.timeout_ms = (u32)(a->timeout * 1000),
+		.retries = a->retries,
+		.wait_ms = (u32)(a->retry_wait * 1000),
+		.told = told, .ctx = a,
+	}, err);
+out:
+	view_release(&view);
+	buf_release(&url);
+	buf_release(&body);
+	return ret;
+}
+
+/* The profile with the own weight of one space's frames only, sent for each space. */
+static int send_spaces(struct push_args *a, struct run *r, struct error *err)
+{
+	struct profile *p = &r->profile;
+	u64 **saved = xcalloc(p->events.n, sizeof(*saved));
+	int s, ret = 0;
+	size_t i, k;
+
+	for (i = 0; i < p->events.n; i++) {
+		saved[i] = xcalloc(p->events.v[i].self.n, sizeof(u64));
+		if (p->events.v[i].self.n)
+			memcpy(saved[i], p->events.v[i].self.v, p->events.v[i].self.n * sizeof(u64));
+	}
+	for (s = 0; s < SPACE_NR && !ret; s++) {
+		char label[32], *c;
+
+		for (i = 0; i < p->events.n; i++)
+			for (k = 0; k < p->events.v[i].self.n; k++) {
+				/* The root has no frame. */
+				int space = k ? p->frames.v[p->nodes.v[k].frame].space : SPACE_NONE;
+
+				p->events.v[i].self.v[k] = space == s ? saved[i][k] : 0;
+			}
+		snprintf(label, sizeof(label), "%s", space_name((enum space)s));
+		for (c = label; *c; c++)
+			if (*c == ' ')
+				*c = '_';
+		ret = send_view(a, r, label, err);
+	}
+	for (i = 0; i < p->events.n; i++) {
+		if (p->events.v[i].self.n)
+			memcpy(p->events.v[i].self.v, saved[i], p->events.v[i].self.n * sizeof(u64));
+		free(saved[i]);
+	}
+	free(saved);
+	return ret;
+}
+
+/* ---- the verb ---- */
+
+static int push(struct push_args *a, const char *path)
+{
+	struct error err = { "" };
+	int ret = EXIT_FAILED;
+	struct run run;
+	size_t i;
+
+	run_init(&run);
+	if (run_read(&run, path, &a->draw.pipe, &err))
+		goto out;
+	if (run.two_columns) {
+		error_set(&err, "'%s': is a comparison; a server takes one recording", path);
+		goto out;
+	}
+	if (!a->pprof && run.profile.weight_scale > 1) {
+		error_set(&err, "'%s': has weights with decimals, Pyroscope takes whole numbers of samples", path);
+		goto out;
+	}
+	a->draw.view.event = draw_pick_event(&run, &a->draw, &err);
+	if (err.msg[0])
+		goto out;
+	run.profile.unit = draw_unit(&run, &a->draw, a->draw.view.event);
+	if (make_times(a, &run, path, &err) || make_labels(a, &run, &err))
+		goto out;
+	if (a->pprof)
+		/* A pprof file keeps what is said of it in its comments. */
+		for (i = 0; i < a->labels.n; i++) {
+			const struct label *l = &a->labels.v[i];
+
+			if (strcmp(l->name, "host") && strcmp(l->name, "kernel"))
+				vec_push(&run.facts, ((struct render_fact){ .key = l->name, .value = l->value }));
+		}
+	else
+		make_rate(a, &run);
+	if (a->split ? send_spaces(a, &run, &err) : send_view(a, &run, NULL, &err))
+		goto out;
+	ret = a->draw.strict && quality_has_strict(&run) ? EXIT_FAILED : EXIT_DONE;
+out:
+	if (!a->draw.quiet)
+		quality_tell(&run);
+	if (err.msg[0])
+		tell("%s", err.msg);
+	else if (ret == EXIT_FAILED)
+		tell("--strict: the warnings make this a failure; the server has the profile");
+	run_release(&run);
+	return ret;
+}
+
+static int run_push(int argc, char **argv)
+{
+	static struct option_def all[MAX_OPTIONS];
+	static struct push_args a = { .app = "xenflame.cpu", .timeout = 30, .retry_wait = 1, .retries = 5 };
+	const char *arg, *file;
+	size_t n = 0, i;
+	int c, ret = EXIT_USAGE;
+
+	for (i = 0; own_options[i].name; i++)
+		if (own_options[i].id != 'h')
+			all[n++] = own_options[i];
+	for (i = 0; draw_options[i].name && n + 1 < ARRAY_SIZE(all); i++)
+		all[n++] = draw_options[i];
+
+	arena_init(&a.arena);
+	while ((c = options_next(argc, argv, all, &arg)) != -1) {
+		if (c == 'h') {
+			help();
+			ret = EXIT_DONE;
+			goto out;
+		}
+		if (c == 'V') {
+			puts("xenflame " PACKAGE_VERSION);
+			ret = EXIT_DONE;
+			goto out;
+		}
+		if (c == '?' || take_own(&a, c, arg))
+			goto out;
+	}
+	file = options_file(argc, argv);
+	if (!file || !a.to || options_file(argc, argv)) {
+		tell("usage: xenflame push --to=URL FILE ('xenflame push --help' says more)");
+		goto out;
+	}
+	if (a.draw.output || a.draw.format || a.draw.open) {
+		tell("push: --output, --format and --open have no meaning here");
+		goto out;
+	}
+	if (!a.pprof && (strpbrk(a.to, "?#") || a.draw.pipe.weight_period || (a.draw.event && !strcmp(a.draw.event, "all")))) {
+		tell("push: Pyroscope takes samples of one event at an address without '?': no --weight=period or --event=all");
+		goto out;
+	}
+	if (a.pprof && a.split) {
+		tell("push: --split is for Pyroscope; in a pprof file each sample has the label space");
+		goto out;
+	}
+	a.draw.pipe.sym.symfs = a.draw.nr_symfs ? a.draw.symfs : NULL;
+	a.draw.pipe.sym.debug_dirs = a.draw.nr_debug_dirs ? a.draw.debug_dirs : NULL;
+	if (host_push_available()) {
+		ret = push(&a, file);
+	} else {
+		tell("push: this build is without libcurl; install its development package and configure again");
+		ret = EXIT_FAILED;
+	}
+out:
+	vec_release(&a.labels);
+	arena_release(&a.arena);
+	return ret;
+}
+
+const struct verb verb_push = {
+	.name = "push",
+	.help = "a recording's stacks to a server for many hosts",
+	.run = run_push,
+};
