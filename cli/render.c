@@ -491,8 +491,10 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 		run_base(&run, &base);
 		if (view_build_diff(&view, &run.profile, &base, &a->view, &(struct diff_opts){ .norm = DIFF_NONE }, &err))
 			goto out;
-	} else if (view_build(&view, &run.profile, &a->view, &err)) {
-		goto out;
+	} else {
+		a->view.last = true;
+		if (view_build(&view, &run.profile, &a->view, &err))
+			goto out;
 	}
 	if (!view.nodes.v[0].total && (a->view.only || a->view.hide || a->view.focus || a->view.no_idle)) {
 		error_set(&err, "'%s': no stack passes --only, --hide, --focus or --no-idle", files[0]);

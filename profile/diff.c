@@ -456,9 +456,9 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 	for (i = 0; i < v->nodes.n; i++) {
 		const struct view_node *x = &v->nodes.v[i];
 
-		vec_push(&d->self, noise_of(&c, (double)x->self, (double)x->base_self,
+		vec_push(&d->self, noise_of(&c, (double)x->self, (double)view_base_self(v, i),
 					    sliced ? &sa.node_self[i] : NULL, sliced ? &sb.node_self[i] : NULL));
-		vec_push(&d->total, noise_of(&c, (double)x->total, (double)x->base_total,
+		vec_push(&d->total, noise_of(&c, (double)x->total, (double)view_base_total(v, i),
 					     sliced ? &sa.node_total[i] : NULL, sliced ? &sb.node_total[i] : NULL));
 	}
 	for (i = 0; i < f.frames.n; i++)
@@ -467,10 +467,10 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 		struct diff_function *x = &d->functions.v[f.number[i]];
 
 		x->self += (double)v->nodes.v[i].self;
-		x->base_self += (double)v->nodes.v[i].base_self;
+		x->base_self += (double)view_base_self(v, i);
 		if (f.outermost[i]) {
 			x->total += (double)v->nodes.v[i].total;
-			x->base_total += (double)v->nodes.v[i].base_total;
+			x->base_total += (double)view_base_total(v, i);
 		}
 	}
 	n = d->functions.n;
@@ -624,7 +624,9 @@ int view_build_diff(struct view *v, struct profile *after, struct profile *befor
 	if (find_scale(v->diff, &a, &b, opts, err))
 		goto out;
 	place = xcalloc(tree.nodes.n, sizeof(*place));
-	view_lay_out(v, after, tree.nodes.v, (u32)tree.nodes.n, a.self.v, b.self.v, place);
+	view_walk(v, after, &(struct contexts){ .nodes = tree.nodes.v, .n = (u32)tree.nodes.n, .self = a.self.v,
+						.self_n = a.self.n, .base = b.self.v, .place = place });
+	view_finish(v);
 	for (i = 0; i < a.view.nodes.n; i++)
 		a.node[i] = place[a.node[i]];
 	for (i = 0; i < b.view.nodes.n; i++)

@@ -8,12 +8,21 @@
 /* Order of frames by name bytes, space, module, flags, file, line: < 0, 0, > 0. */
 int view_cmp_frames(const struct profile *p, frame_id a, frame_id b);
 
+/* A tree to lay out: contexts as profile_child() makes them, and their own weights. */
+struct contexts {
+	const struct cct_node *nodes;
+	u32 n;
+	const u64 *self;
+	size_t self_n;		/* may be less than n: the rest is 0 */
+	const u64 *base;	/* n weights of the profile compared with, or NULL */
+	u32 *place;		/* gets the node of the view by context, UINT32_MAX when it has none; or NULL */
+};
+
 /*
- * Fills v->nodes from n contexts with their own weights, those without weight below them left out.
- * `base`, unless NULL, are the weights of the profile compared with.  `place`, unless NULL, gets the
- * node of the view for each of the n contexts.
+ * Fills an empty view from contexts, those without weight at or below them left out, in two steps: after the
+ * first one the contexts and weights are not needed any more, and only after the second one v->nodes may be used.
  */
-void view_lay_out(struct view *v, const struct profile *p, const struct cct_node *nodes, u32 n,
-		  const u64 *self, const u64 *base, u32 *place);
+void view_walk(struct view *v, const struct profile *p, const struct contexts *t);
+void view_finish(struct view *v);
 
 #endif

@@ -27,6 +27,17 @@ void profile_release(struct profile *p)
 	index_release(&p->node_index);
 }
 
+void profile_drop_contexts(struct profile *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->events.n; i++)
+		vec_release(&p->events.v[i].self);
+	vec_release(&p->nodes);
+	index_release(&p->node_index);
+	vec_push(&p->nodes, ((struct cct_node){ 0 }));
+}
+
 static bool frame_eq(const void *ctx, u32 id, const void *key)
 {
 	const struct profile *p = ctx;
@@ -89,8 +100,7 @@ node_id profile_child(struct profile *p, node_id parent, frame_id frame)
 		id = (u32)p->nodes.n;
 		index_add(&p->node_index, hash, id);
 	}
-	vec_push(&p->nodes, ((struct cct_node){
-		.frame = frame, .parent = parent, .depth = p->nodes.v[parent].depth + 1 }));
+	vec_push(&p->nodes, ((struct cct_node){ .frame = frame, .parent = parent }));
 	return id;
 }
 

@@ -24,7 +24,6 @@ struct profile_event {
 struct cct_node {
 	frame_id frame;		/* meaningless for the root */
 	node_id parent;
-	u32 depth;		/* root 0 */
 	node_id child;		/* the first one made; 0: none. Only the others are in node_index */
 };
 
@@ -51,6 +50,8 @@ struct profile {
 
 void profile_init(struct profile *p, struct strtab *strings);
 void profile_release(struct profile *p);
+/* Frees contexts and their weights; frames, sums of events and kept samples stay. */
+void profile_drop_contexts(struct profile *p);
 
 /*
  * Id of a frame. Identity: space, module, function, flags, and with by_line file and
@@ -88,6 +89,7 @@ struct view_opts {
 	const char *focus;		/* start at the outermost matching frame; stacks without one are left out */
 	const char *prune;		/* end at the outermost matching frame: what it called is added to its self */
 	bool by_module;			/* runs of frames of one module become one frame */
+	bool last;			/* no use of the profile's contexts follows: see view_build() */
 };
 
 struct view_node {
@@ -96,13 +98,18 @@ struct view_node {
 	u32 parent;
 	u32 end;		/* one behind the last node of its subtree, in preorder */
 	u64 self, total;
-	u64 base_self, base_total;	/* of the profile compared with (diff), else 0 */
+};
+
+/* The weights of a node in the profile compared with, as recorded there. */
+struct view_base {
+	u64 self, total;
 };
 
 /* A tree in preorder, children sorted by name (bytes of space, name, module): the same for the same stacks. */
 struct view {
 	const struct profile *profile;	/* borrowed */
 	VEC(struct view_node) nodes;	/* [0] is the root */
+	VEC(struct view_base) base;	/* by node; empty unless is_diff */
 	u32 max_depth;
 	u64 left_out;			/* weight of stacks that filters left out */
 	int event;			/* of view_opts; -1: each child of the root is a group frame named as its event */
@@ -113,10 +120,23 @@ struct view {
 
 /*
  * Builds the view of a profile; the profile is borrowed as long as the view lives, and may get
- * frames for groups (event names, modules).  Errors: a regular expression that does not compile.
+ * frames for groups (event names, modules).  With o->last the contexts and their weights are freed on the
+ * way, unless samples are kept, so that large trees do not stand in memory twice: frames and the sums of events stay.
+ * Errors: a regular expression that does not compile.
  */
 int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err) MUST_CHECK;
 void view_release(struct view *v);
+
+/* Of the profile compared with, else 0. */
+static inline u64 view_base_self(const struct view *v, size_t node)
+{
+	return node < v->base.n ? v->base.v[node].self : 0;
+}
+
+static inline u64 view_base_total(const struct view *v, size_t node)
+{
+	return node < v->base.n ? v->base.v[node].total : 0;
+}
 
 /*
  * The node of the view that a kept sample's own weight is in, UINT32_MAX when filters or the choice of
@@ -156,7 +176,7 @@ struct diff_function {
 
 struct view_diff {
 	enum diff_norm norm;
-	double base_scale;	/* base_self and base_total times this are comparable with self and total */
+	double base_scale;	/* view_base_self() and view_base_total() times this are comparable with self and total */
 	double confidence, rate;
 	u32 slices;		/* that noise was measured over; 0: from the number of samples alone */
 	u64 samples, base_samples;
@@ -167,7 +187,7 @@ struct view_diff {
 /*
  * Compares two profiles: stacks match by space, module and function (builds of a module count as one; the
  * hypervisor and the kernel are one module each).  The view shows what is in either; its
- * nodes' self and total are of `after`, base_self and base_total of `before`, each as recorded.  `after` gets the
+ * nodes' self and total are of `after`, view_base_self() and view_base_total() of `before`, each as recorded.  `after` gets the
  * frames of `before` that it has not; both are borrowed as long as the view lives.
  *
  * Noise comes from the spread over slices of time where both have kept their samples, else from the number of

@@ -62,93 +62,191 @@ static u32 *frame_ranks(const struct profile *p)
 
 /* ---- tree of calling contexts -> preorder ---- */
 
-/* Adds what each node has of its own to all above it: parents have smaller ids than their children. */
-static u64 *totals_of(const struct cct_node *nodes, u32 n, const u64 *self)
-{
-	u64 *total = xcalloc(n, sizeof(*total));
-	u32 i;
+/* What the walk says of a node; the rest follows from the order. */
+struct walked {
+	frame_id frame;
+	u32 depth;
+	u64 self;
+};
 
-	for (i = 0; i < n; i++)
-		total[i] = self[i];
-	for (i = n - 1; i > 0; i--)
-		total[nodes[i].parent] = add_saturated(total[nodes[i].parent], total[i]);
-	return total;
+static bool bit(const u64 *bits, u32 i)
+{
+	return bits[i / 64] >> i % 64 & 1;
 }
 
-/* Children are put in order by two stable counting sorts: by the rank of the frame, then by parent. */
-void view_lay_out(struct view *v, const struct profile *p, const struct cct_node *nodes, u32 n,
-		  const u64 *self, const u64 *base, u32 *place)
+static void set_bit(u64 *bits, u32 i)
 {
-	u64 *total = totals_of(nodes, n, self), *base_total = base ? totals_of(nodes, n, base) : NULL;
-	u32 *by_rank, *child, *first, *rank = frame_ranks(p), *count;
-	VEC(u32) taken = { 0 };	/* by depth: children already laid out on the current path */
-	u32 i, cur, kept = 0, at;
+	bits[i / 64] |= 1ULL << i % 64;
+}
 
+/* The children of nodes with others than the first one, in order. Most nodes have one child and need none of this. */
+struct siblings {
+	u64 *several;		/* bits by node: its children are here */
+	u32 *before;		/* by word of `several`: bits set in all before */
+	u32 *start;		/* by bit set: where in `child` its children start; one more than there are bits */
+	u32 *child;
+};
+
+static u32 family(const struct siblings *s, u32 node)
+{
+	u64 below = s->several[node / 64] & ((1ULL << node % 64) - 1);
+
+	return s->before[node / 64] + (u32)__builtin_popcountll(below);
+}
+
+/* Two stable counting sorts: by the rank of the frame, then by parent. */
+static void siblings_init(struct siblings *s, const struct profile *p, const struct contexts *t, const u64 *kept)
+{
+	const struct cct_node *nodes = t->nodes;
+	u32 *rank, *count, *by_rank, i, words = t->n / 64 + 1, families = 0, members = 0;
+
+	s->several = xcalloc(words, sizeof(*s->several));
+	s->before = xcalloc(words, sizeof(*s->before));
+	for (i = 1; i < t->n; i++)
+		if (nodes[nodes[i].parent].child != i && bit(kept, i))
+			set_bit(s->several, nodes[i].parent);
+	for (i = 0; i < words; i++) {
+		s->before[i] = families;
+		families += (u32)__builtin_popcountll(s->several[i]);
+	}
+	rank = frame_ranks(p);
 	count = xcalloc(p->frames.n + 1, sizeof(*count));
-	for (i = 1; i < n; i++)
-		if (total[i] || (base && base_total[i])) {
+	s->start = xcalloc((size_t)families + 2, sizeof(*s->start));
+	for (i = 1; i < t->n; i++)
+		if (bit(s->several, nodes[i].parent) && bit(kept, i)) {
 			count[rank[nodes[i].frame] + 1]++;
-			kept++;
+			s->start[family(s, nodes[i].parent) + 2]++;
+			members++;
 		}
 	for (i = 0; i < p->frames.n; i++)
 		count[i + 1] += count[i];
-	by_rank = xcalloc(kept, sizeof(*by_rank));
-	for (i = 1; i < n; i++)
-		if (total[i] || (base && base_total[i]))
+	by_rank = xcalloc(members, sizeof(*by_rank));
+	for (i = 1; i < t->n; i++)
+		if (bit(s->several, nodes[i].parent) && bit(kept, i))
 			by_rank[count[rank[nodes[i].frame]]++] = i;
 	free(count);
 	free(rank);
-
-	/* first[x] … first[x + 1]: the children of x in `child` */
-	first = xcalloc((size_t)n + 2, sizeof(*first));
-	for (i = 0; i < kept; i++)
-		first[nodes[by_rank[i]].parent + 2]++;
-	for (i = 0; i < n; i++)
-		first[i + 2] += first[i + 1];
-	child = xcalloc(kept, sizeof(*child));
-	for (i = 0; i < kept; i++)
-		child[first[nodes[by_rank[i]].parent + 1]++] = by_rank[i];
+	for (i = 0; i < families; i++)
+		s->start[i + 2] += s->start[i + 1];
+	s->child = xcalloc(members, sizeof(*s->child));
+	for (i = 0; i < members; i++)
+		s->child[s->start[family(s, nodes[by_rank[i]].parent) + 1]++] = by_rank[i];
 	free(by_rank);
+}
 
-	vec_reserve(&v->nodes, (size_t)kept + 1);
-	vec_push(&v->nodes, ((struct view_node){ .self = self[0], .total = total[0],
-		.base_self = base ? base[0] : 0, .base_total = base ? base_total[0] : 0 }));
-	if (place) {
-		place[0] = 0;
-		for (i = 1; i < n; i++)
-			place[i] = UINT32_MAX;
+static void siblings_release(struct siblings *s)
+{
+	free(s->several);
+	free(s->before);
+	free(s->start);
+	free(s->child);
+}
+
+/* Bits of the contexts that have weight at or below them: parents have smaller ids than their children. */
+static u64 *kept_of(const struct contexts *t, u32 *n)
+{
+	u64 *kept = xcalloc(t->n / 64 + 1, sizeof(*kept));
+	u32 i;
+
+	*n = 1;
+	for (i = t->n - 1; i > 0; i--)
+		if (bit(kept, i) || (i < t->self_n && t->self[i]) || (t->base && t->base[i])) {
+			set_bit(kept, i);
+			set_bit(kept, t->nodes[i].parent);
+			++*n;
+		}
+	return kept;
+}
+
+/* Siblings that are still to come. */
+struct pending {
+	u32 next, end;		/* in siblings.child */
+	u32 depth;
+};
+
+void view_walk(struct view *v, const struct profile *p, const struct contexts *t)
+{
+	VEC(struct pending) open = { 0 };
+	struct siblings s;
+	struct walked *w;
+	u32 i, n, depth = 0, cur = 0;
+	u64 *kept = kept_of(t, &n);
+
+	siblings_init(&s, p, t, kept);
+	/* Nodes twice as large are made out of these from the first one on: at the end of the room none is overtaken. */
+	v->nodes.v = xreallocarray(NULL, n, sizeof(*v->nodes.v));
+	v->nodes.n = v->nodes.cap = n;
+	w = (struct walked *)v->nodes.v + n;
+	if (t->base) {
+		vec_reserve(&v->base, n);
+		v->base.n = n;
 	}
-	cur = 0;	/* tree node */
-	at = 0;		/* its place in the view */
-	vec_push(&taken, 0);
-	for (;;) {
-		u32 depth = v->nodes.v[at].depth;
+	if (t->place)
+		memset(t->place, 0xff, t->n * sizeof(*t->place));
+	for (i = 0; ; i++) {
+		w[i] = (struct walked){ t->nodes[cur].frame, depth, cur < t->self_n ? t->self[cur] : 0 };
+		if (t->base)
+			v->base.v[i].self = t->base[cur];
+		if (t->place)
+			t->place[cur] = i;
+		v->max_depth = MAX(v->max_depth, depth);
+		depth++;
+		if (bit(s.several, cur)) {
+			u32 k = family(&s, cur);
 
-		if (first[cur] + taken.v[depth] < first[cur + 1]) {
-			cur = child[first[cur] + taken.v[depth]++];
-			vec_push(&v->nodes, ((struct view_node){
-				.frame = nodes[cur].frame, .depth = depth + 1, .parent = at,
-				.self = self[cur], .total = total[cur],
-				.base_self = base ? base[cur] : 0, .base_total = base ? base_total[cur] : 0 }));
-			at = (u32)(v->nodes.n - 1);
-			if (place)
-				place[cur] = at;
-			taken.n = depth + 1;
-			vec_push(&taken, 0);
-			v->max_depth = MAX(v->max_depth, depth + 1);
+			cur = s.child[s.start[k]];
+			vec_push(&open, ((struct pending){ s.start[k] + 1, s.start[k + 1], depth }));
 			continue;
 		}
-		v->nodes.v[at].end = (u32)v->nodes.n;
-		if (!at)
+		cur = t->nodes[cur].child;
+		if (cur && bit(kept, cur))
+			continue;
+		while (open.n && open.v[open.n - 1].next == open.v[open.n - 1].end)
+			open.n--;
+		if (!open.n)
 			break;
-		cur = nodes[cur].parent;
-		at = v->nodes.v[at].parent;
+		cur = s.child[open.v[open.n - 1].next++];
+		depth = open.v[open.n - 1].depth;
 	}
-	vec_release(&taken);
-	free(child);
-	free(first);
-	free(base_total);
-	free(total);
+	vec_release(&open);
+	siblings_release(&s);
+	free(kept);
+}
+
+void view_finish(struct view *v)
+{
+	u32 n = (u32)v->nodes.n, *path = xcalloc((size_t)v->max_depth + 1, sizeof(*path)), i, depth = 0;
+	const struct walked *w = (const struct walked *)v->nodes.v + n;
+	struct view_node *nodes = v->nodes.v;
+
+	for (i = 0; i <= n; i++) {
+		struct walked x = { 0, 0, 0 };
+
+		/* The bytes: they become those of other types. */
+		if (i < n)
+			memcpy(&x, w + i, sizeof(x));
+		/* What is no deeper ends all that is open down to its depth. */
+		for (; i && depth + 1 > x.depth; depth--) {
+			struct view_node *done = &nodes[path[depth]];
+
+			done->end = i;
+			if (!depth)
+				break;
+			nodes[done->parent].total = add_saturated(nodes[done->parent].total, done->total);
+		}
+		if (i == n)
+			break;
+		nodes[i] = (struct view_node){
+			.frame = x.frame, .depth = x.depth, .parent = x.depth ? path[x.depth - 1] : 0,
+			.self = x.self, .total = x.self,
+		};
+		path[depth = x.depth] = i;
+	}
+	free(path);
+	for (i = 0; i < v->base.n; i++)
+		v->base.v[i].total = v->base.v[i].self;
+	for (i = (u32)v->base.n; i-- > 1;)
+		v->base.v[nodes[i].parent].total = add_saturated(v->base.v[nodes[i].parent].total, v->base.v[i].total);
 }
 
 /* ---- filters ---- */
@@ -402,11 +500,15 @@ static int build_rewritten(struct view *v, struct profile *p, const struct view_
 	else
 		for (i = 0; i < p->events.n; i++)
 			rewrite_event(&rw, v, i, true);
-	while (rw.self.n < rw.tree.nodes.n)
-		vec_push(&rw.self, 0);
+	if (o->last && !p->keep_samples)
+		profile_drop_contexts(p);
 	if (v->place.n)
 		place = xcalloc(rw.tree.nodes.n, sizeof(*place));
-	view_lay_out(v, p, rw.tree.nodes.v, (u32)rw.tree.nodes.n, rw.self.v, NULL, place);
+	view_walk(v, p, &(struct contexts){ .nodes = rw.tree.nodes.v, .n = (u32)rw.tree.nodes.n,
+					    .self = rw.self.v, .self_n = rw.self.n, .place = place });
+	profile_drop_contexts(&rw.tree);
+	vec_release(&rw.self);
+	view_finish(v);
 	for (i = 0; i < v->place.n; i++)
 		if (v->place.v[i] != UINT32_MAX)
 			v->place.v[i] = place[v->place.v[i]];
@@ -426,7 +528,7 @@ out:
 
 int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)
 {
-	u64 *self;
+	const struct profile_event *e;
 
 	memset(v, 0, sizeof(*v));
 	v->profile = p;
@@ -438,19 +540,20 @@ int view_build(struct view *v, struct profile *p, const struct view_opts *o, str
 	}
 	if (needs_rewrite(o))
 		return build_rewritten(v, p, o, err);
-	self = xcalloc(p->nodes.n, sizeof(*self));
-	if (p->events.v[o->event].self.n)
-		memcpy(self, p->events.v[o->event].self.v,
-		       MIN(p->events.v[o->event].self.n, p->nodes.n) * sizeof(*self));
+	e = &p->events.v[o->event];
 	place_init(v, p, 1);
-	view_lay_out(v, p, p->nodes.v, (u32)p->nodes.n, self, NULL, v->place.n ? v->place.v : NULL);
-	free(self);
+	view_walk(v, p, &(struct contexts){ .nodes = p->nodes.v, .n = (u32)p->nodes.n, .self = e->self.v,
+					    .self_n = e->self.n, .place = v->place.n ? v->place.v : NULL });
+	if (o->last && !p->keep_samples)
+		profile_drop_contexts(p);
+	view_finish(v);
 	return 0;
 }
 
 void view_release(struct view *v)
 {
 	vec_release(&v->nodes);
+	vec_release(&v->base);
 	vec_release(&v->place);
 	view_diff_free(v->diff);
 	v->diff = NULL;

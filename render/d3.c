@@ -43,7 +43,7 @@ static void write_node(struct out *o, struct buf *scratch, const struct view *v,
 	buf_u64(b, n->total);
 	if (v->is_diff) {
 		buf_puts(b, ",\"delta\":");
-		buf_f(b, (double)n->total - (v->diff ? v->diff->base_scale : 1) * (double)n->base_total, 3);
+		buf_f(b, (double)n->total - (v->diff ? v->diff->base_scale : 1) * (double)view_base_total(v, i), 3);
 	}
 	buf_puts(b, ",\"children\":[");
 }

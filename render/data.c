@@ -363,7 +363,7 @@ static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 		for (i = 0; i < n; i++) {
 			if (i)
 				buf_putc(b, ',');
-			put_num(b, v->nodes.v[i].base_self);
+			put_num(b, view_base_self(v, i));
 		}
 		buf_puts(b, "],\n\"sure\":[");
 		for (i = k = 0; i < n; i++) {

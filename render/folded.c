@@ -75,12 +75,12 @@ static int folded_write(struct out *o, const struct render_input *in, const stru
 			buf_put(&path, names.text.p + names.start[k], names.start[k + 1] - names.start[k]);
 			ends[n->depth] = path.n;
 		}
-		if (!n->self && !n->base_self)
+		if (!n->self && !view_base_self(v, i))
 			continue;
 		buf_put(&o->buf, path.p, path.n);
 		buf_putc(&o->buf, ' ');
 		if (v->is_diff) {
-			put_weight(&o->buf, n->base_self, in->profile->weight_scale);
+			put_weight(&o->buf, view_base_self(v, i), in->profile->weight_scale);
 			buf_putc(&o->buf, ' ');
 		}
 		put_weight(&o->buf, n->self, in->profile->weight_scale);

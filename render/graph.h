@@ -54,7 +54,7 @@ bool palette_tells_classes(const struct palette *p, const struct view *v);
  * views that compare only.
  */
 struct color_pair palette_diff(const struct view *v, u32 node, bool negate);
-/* What base_total times this is comparable with total; and whether a node's difference is beyond noise (true: or nobody knows). */
+/* What view_base_total() times this is comparable with total; and whether a node's difference is beyond noise (true: or nobody knows). */
 double diff_scale(const struct view *v);
 bool diff_is_sure(const struct view *v, u32 node);
 /* "#rrggbb" */

@@ -84,7 +84,7 @@ static void write_nodes(struct out *o, const struct view *v, const struct export
 			else
 				buf_u64(b, c == COL_FRAME ? frames->number[n->frame] : c == COL_PARENT ? n->parent :
 					c == COL_SELF ? n->self : c == COL_TOTAL ? n->total :
-					c == COL_BASE_SELF ? n->base_self : n->base_total);
+					c == COL_BASE_SELF ? view_base_self(v, i) : view_base_total(v, i));
 			out_flush_if_full(o);
 		}
 		buf_putc(b, ']');

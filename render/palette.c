@@ -576,7 +576,7 @@ struct color_pair palette_diff(const struct view *v, u32 node, bool negate)
 	double whole = (double)MAX(r->total, 1), delta, k;
 	struct color_pair c;
 
-	delta = ((double)n->total - (double)n->base_total * diff_scale(v)) / whole;
+	delta = ((double)n->total - (double)view_base_total(v, node) * diff_scale(v)) / whole;
 	delta = negate ? -delta : delta;
 	k = root_of(4 * (delta < 0 ? -delta : delta));
 	k = k > 1 ? 1 : k < 0.02 ? 0 : k;
@@ -589,11 +589,11 @@ struct color_pair palette_diff(const struct view *v, u32 node, bool negate)
 
 double diff_scale(const struct view *v)
 {
-	const struct view_node *r = &v->nodes.v[0];
+	u64 base = view_base_total(v, 0);
 
 	if (v->diff)
 		return v->diff->base_scale;
-	return r->base_total ? (double)r->total / (double)r->base_total : 1;
+	return base ? (double)v->nodes.v[0].total / (double)base : 1;
 }
 
 bool diff_is_sure(const struct view *v, u32 node)

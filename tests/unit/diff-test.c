@@ -47,7 +47,7 @@ static const char *dump(const struct view *v)
 
 		buf_printf(&b, "%u", n->depth);
 		profile_frame_name(v->profile, n->frame, false, &b);
-		buf_printf(&b, " %" PRIu64 "/%" PRIu64 " %" PRIu64 "/%" PRIu64 "|", n->base_self, n->base_total, n->self, n->total);
+		buf_printf(&b, " %" PRIu64 "/%" PRIu64 " %" PRIu64 "/%" PRIu64 "|", view_base_self(v, i), view_base_total(v, i), n->self, n->total);
 	}
 	return buf_str(&b);
 }
