@@ -374,9 +374,10 @@ static void survey(struct perf_reader *r, struct folded *f)
 		nl = memchr(p, '\n', (size_t)(end - p));
 		if (!nl)
 			nl = end;
+		/* Not input_drop(): the second reading is to drop them again. */
 		if (r->in.map && (u64)(nl - start) - dropped > (8 << 20)) {
+			input_drop_range(&r->in, dropped, (u64)(nl - start));
 			dropped = (u64)(nl - start);
-			input_drop(&r->in, dropped);
 		}
 		if (*p == '#')
 			continue;
