@@ -51,8 +51,122 @@
 
 #include "render/graph.h"
 
+/* ---- the element: JSON, gzip, base64 ---- */
+
 #define GZIP_FROM	(32 * 1024)	/* bytes of JSON from which on it is compressed */
 #define BEST_UNTIL	(2u << 20)	/* bytes of JSON until which it is compressed as well as can be */
+#define PIECE		(256 * 1024)	/* bytes that are compressed at once when there are more */
+
+/* What becomes of the JSON.  Nothing is written before it is over or BEST_UNTIL long: then how is known. */
+struct sink {
+	struct out *o;
+	bool plain;		/* no compression, whatever its length is */
+	bool started;
+	size_t limit;		/* bytes of text from which on sink_pass() is to be called */
+	struct buf text;	/* JSON that has not been passed on */
+	struct buf packed;	/* gzip that is not yet base64: less than three bytes between calls */
+	z_stream z;
+};
+
+/* All whole groups of three bytes, with `end` the rest too. */
+static void put_base64(struct sink *s, bool end)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const u8 *p = (const u8 *)s->packed.p;
+	size_t n = s->packed.n, whole = n - n % 3, i;
+	struct buf *b = &s->o->buf;
+	char *t;
+
+	if (!n)
+		return;
+	buf_reserve(b, n / 3 * 4 + 4);
+	t = b->p + b->n;
+	for (i = 0; i < whole; i += 3, t += 4) {
+		u32 v = (u32)p[i] << 16 | (u32)p[i + 1] << 8 | p[i + 2];
+
+		t[0] = digits[v >> 18];
+		t[1] = digits[v >> 12 & 63];
+		t[2] = digits[v >> 6 & 63];
+		t[3] = digits[v & 63];
+	}
+	if (end && i < n) {
+		u32 v = (u32)p[i] << 16 | (i + 1 < n ? (u32)p[i + 1] << 8 : 0);
+
+		t[0] = digits[v >> 18];
+		t[1] = digits[v >> 12 & 63];
+		t[2] = i + 1 < n ? digits[v >> 6 & 63] : '=';
+		t[3] = '=';
+		t += 4;
+		i = n;
+	}
+	b->n = (size_t)(t - b->p);
+	memmove(s->packed.p, p + i, n - i);
+	s->packed.n = n - i;
+	out_flush_if_full(s->o);
+}
+
+static void sink_start(struct sink *s)
+{
+	s->started = true;
+	s->limit = PIECE;
+	if (s->text.n < GZIP_FROM)
+		s->plain = true;
+	if (s->plain) {
+		out_puts(s->o, "<script id=\"xenflame-data\" type=\"application/json\">");
+		return;
+	}
+	out_puts(s->o, "<script id=\"xenflame-data\" type=\"application/gzip\" data-encoding=\"gzip+base64\">");
+	/*
+	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten times as long
+	 * on columns of numbers: worth it for what is mailed, not for a million nodes.
+	 */
+	if (deflateInit2(&s->z, s->text.n < BEST_UNTIL ? 9 : 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+		abort();
+}
+
+/* Passes on what there is. */
+static void sink_pass(struct sink *s, bool end)
+{
+	size_t done = 0;
+	int r;
+
+	if (!s->started)
+		sink_start(s);
+	if (s->plain) {
+		out_write(s->o, s->text.p, s->text.n);
+		buf_clear(&s->text);
+		return;
+	}
+	for (;;) {
+		if (!s->z.avail_in && done < s->text.n) {
+			s->z.next_in = (Bytef *)(s->text.p + done);
+			s->z.avail_in = (uInt)MIN(s->text.n - done, (size_t)1 << 30);
+			done += s->z.avail_in;
+		}
+		buf_reserve(&s->packed, 1 << 16);
+		s->z.next_out = (Bytef *)(s->packed.p + s->packed.n);
+		s->z.avail_out = 1 << 16;
+		r = deflate(&s->z, end && done == s->text.n ? Z_FINISH : Z_NO_FLUSH);
+		if (r == Z_STREAM_ERROR)
+			abort();
+		s->packed.n += (1 << 16) - s->z.avail_out;
+		put_base64(s, false);
+		if (end ? r == Z_STREAM_END : s->z.avail_out && done == s->text.n)
+			break;
+	}
+	buf_clear(&s->text);
+	if (end) {
+		put_base64(s, true);
+		deflateEnd(&s->z);
+	}
+}
+
+/* To be called after each item of columns by node. */
+static inline void sink_look(struct sink *s)
+{
+	if (UNLIKELY(s->text.n >= s->limit))
+		sink_pass(s, false);
+}
 
 /* A JSON string for XML too: buf_json() and `>`, `&`, and U+FFFE, U+FFFF escaped. */
 static void put_str(struct buf *b, const char *s, size_t n)
@@ -299,8 +413,9 @@ static bool call_eq(const void *ctx, u32 id, const void *key)
 	return c->v.v[id].caller == k->caller && c->v.v[id].callee == k->callee;
 }
 
-static void put_callees(struct buf *b, const struct view *v, const struct used *u)
+static void put_callees(struct sink *s, const struct view *v, const struct used *u)
 {
+	struct buf *b = &s->text;
 	u32 nf = (u32)u->frames.n, *callees = xcalloc((size_t)nf + 1, sizeof(*callees));
 	struct buf fresh = BUF_INIT;
 	struct calls calls;
@@ -327,6 +442,7 @@ static void put_callees(struct buf *b, const struct view *v, const struct used *
 		}
 		buf_putc(b, ',');
 		buf_u64(b, rank);
+		sink_look(s);
 	}
 	buf_puts(b, "],\n\"fresh\":[");
 	buf_put(b, fresh.p, fresh.n);
@@ -336,24 +452,26 @@ static void put_callees(struct buf *b, const struct view *v, const struct used *
 	free(callees);
 }
 
-static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
+static void put_nodes(struct sink *s, const struct view *v, const struct used *u)
 {
+	struct buf *b = &s->text;
 	size_t n = v->nodes.n, i, k;
 	u32 depth = 0;
 
-	buf_reserve(b, n * 8);
 	buf_puts(b, "\"nodes\":{\n\"up\":[0");
 	for (i = 1; i < n; i++) {
 		buf_putc(b, ',');
 		buf_u64(b, depth + 1 - v->nodes.v[i].depth);
 		depth = v->nodes.v[i].depth;
+		sink_look(s);
 	}
-	put_callees(b, v, u);
+	put_callees(s, v, u);
 	buf_puts(b, "],\n\"self\":[");
 	for (i = 0; i < n; i++) {
 		if (i)
 			buf_putc(b, ',');
 		put_num(b, v->nodes.v[i].self);
+		sink_look(s);
 	}
 	if (!n)
 		buf_putc(b, '0');
@@ -364,6 +482,7 @@ static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 			if (i)
 				buf_putc(b, ',');
 			put_num(b, view_base_self(v, i));
+			sink_look(s);
 		}
 		buf_puts(b, "],\n\"sure\":[");
 		for (i = k = 0; i < n; i++) {
@@ -372,6 +491,7 @@ static void put_nodes(struct buf *b, const struct view *v, const struct used *u)
 			if (k++)
 				buf_putc(b, ',');
 			buf_u64(b, i);
+			sink_look(s);
 		}
 		buf_putc(b, ']');
 	}
@@ -505,12 +625,12 @@ static void put_options(struct buf *b, const struct render_opts *opts, const str
 	buf_puts(b, "},\n");
 }
 
-static void put_json(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+static void put_json(struct sink *s, const struct render_input *in, const struct render_opts *opts,
 		     const struct palette *palette)
 {
 	const struct view *v = in->view;
 	const struct profile *p = in->profile;
-	struct buf suffixes = BUF_INIT;
+	struct buf *b = &s->text, suffixes = BUF_INIT;
 	struct used u;
 	size_t i, named;
 
@@ -565,76 +685,20 @@ static void put_json(struct buf *b, const struct render_input *in, const struct 
 	buf_put(b, suffixes.p, suffixes.n);
 	buf_puts(b, "],\n");
 	put_times(b, v);
-	put_nodes(b, v, &u);
+	put_nodes(s, v, &u);
 	buf_puts(b, "}\n");
 	buf_release(&suffixes);
 	used_release(&u);
 }
 
-/* ---- gzip and base64 ---- */
-
-static void gzip(struct buf *out, const struct buf *in)
-{
-	size_t done = 0;
-	z_stream z;
-	int r = Z_OK;
-
-	memset(&z, 0, sizeof(z));
-	/*
-	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten times as long
-	 * on columns of numbers: worth it for what is mailed, not for a million nodes.
-	 */
-	if (deflateInit2(&z, in->n < BEST_UNTIL ? 9 : 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-		abort();
-	while (r != Z_STREAM_END) {
-		size_t part = MIN(in->n - done, (size_t)1 << 30);
-
-		if (!z.avail_in) {
-			z.next_in = (Bytef *)(in->p + done);
-			z.avail_in = (uInt)part;
-			done += part;
-		}
-		buf_reserve(out, 1 << 16);
-		z.next_out = (Bytef *)(out->p + out->n);
-		z.avail_out = 1 << 16;
-		r = deflate(&z, done == in->n ? Z_FINISH : Z_NO_FLUSH);
-		out->n += (1 << 16) - z.avail_out;
-	}
-	deflateEnd(&z);
-}
-
-static void base64(struct out *o, const u8 *p, size_t n)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char t[4];
-	size_t i;
-
-	for (i = 0; i < n; i += 3) {
-		u32 v = (u32)p[i] << 16 | (i + 1 < n ? (u32)p[i + 1] << 8 : 0) | (i + 2 < n ? p[i + 2] : 0);
-
-		t[0] = digits[v >> 18];
-		t[1] = digits[v >> 12 & 63];
-		t[2] = i + 1 < n ? digits[v >> 6 & 63] : '=';
-		t[3] = i + 2 < n ? digits[v & 63] : '=';
-		out_write(o, t, 4);
-	}
-}
-
 void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		const struct palette *palette)
 {
-	struct buf json = BUF_INIT, packed = BUF_INIT;
+	struct sink s = { .o = o, .plain = opts->plain_data, .limit = BEST_UNTIL };
 
-	put_json(&json, in, opts, palette);
-	if (json.n < GZIP_FROM || opts->plain_data) {
-		out_puts(o, "<script id=\"xenflame-data\" type=\"application/json\">");
-		out_write(o, json.p, json.n);
-	} else {
-		gzip(&packed, &json);
-		out_puts(o, "<script id=\"xenflame-data\" type=\"application/gzip\" data-encoding=\"gzip+base64\">");
-		base64(o, (const u8 *)packed.p, packed.n);
-	}
+	put_json(&s, in, opts, palette);
+	sink_pass(&s, true);
 	out_puts(o, "</script>\n");
-	buf_release(&json);
-	buf_release(&packed);
+	buf_release(&s.text);
+	buf_release(&s.packed);
 }
