@@ -846,12 +846,14 @@ static void tell_unresolved(struct pipeline *p)
 	struct { str_id module; u64 frames; } top[SPACE_NR] = { { 0, 0 } };
 	u64 all[SPACE_NR] = { 0 }, unresolved[SPACE_NR] = { 0 };
 	VEC(u64) by_module[SPACE_NR] = { { 0 } };
-	u64 *total = xcalloc(prof->nodes.n, sizeof(*total));
+	u64 *total;
 	size_t i;
 	u32 s;
 
-	for (i = 0; i < p->node_samples.n; i++)
-		total[i] = p->node_samples.v[i];
+	/* In place: nobody asks for the leaves alone any more. */
+	while (p->node_samples.n < prof->nodes.n)
+		vec_push(&p->node_samples, 0);
+	total = p->node_samples.v;
 	for (i = prof->nodes.n - 1; i > 0; i--) {
 		const struct frame *f = &prof->frames.v[prof->nodes.v[i].frame];
 
@@ -876,7 +878,7 @@ static void tell_unresolved(struct pipeline *p)
 				  top[s].module ? strtab_get(&r->strings, top[s].module) : "no module");
 		vec_release(&by_module[s]);
 	}
-	free(total);
+	vec_release(&p->node_samples);
 }
 
 static bool is_software_clock(const struct perf_event *e)
