@@ -55,13 +55,14 @@
 
 #define GZIP_FROM	(32 * 1024)	/* bytes of JSON from which on it is compressed */
 #define BEST_UNTIL	(2u << 20)	/* bytes of JSON until which it is compressed as well as can be */
+#define GOOD_UNTIL	(4u << 20)	/* bytes of JSON behind which it is compressed fast */
 #define PIECE		(256 * 1024)	/* bytes that are compressed at once when there are more */
 
 /* What becomes of the JSON.  Nothing is written before it is over or BEST_UNTIL long: then how is known. */
 struct sink {
 	struct out *o;
 	bool plain;		/* no compression, whatever its length is */
-	bool started;
+	bool started, fast;
 	size_t limit;		/* bytes of text from which on sink_pass() is to be called */
 	struct buf text;	/* JSON that has not been passed on */
 	struct buf packed;	/* gzip that is not yet base64: less than three bytes between calls */
@@ -118,10 +119,29 @@ static void sink_start(struct sink *s)
 	out_puts(s->o, "<script id=\"xenflame-data\" type=\"application/gzip\" data-encoding=\"gzip+base64\">");
 	/*
 	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten times as long
-	 * on columns of numbers: worth it for what is mailed, not for a million nodes.
+	 * on columns of numbers: worth it for what is mailed, not for a million nodes.  Level 4 takes a quarter of
+	 * the time of 6 for 7 % more.
 	 */
 	if (deflateInit2(&s->z, s->text.n < BEST_UNTIL ? 9 : 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
 		abort();
+}
+
+/* Level 4 from here on. */
+static void go_fast(struct sink *s)
+{
+	int r;
+
+	s->z.avail_in = 0;
+	do {
+		buf_reserve(&s->packed, 1 << 16);
+		s->z.next_out = (Bytef *)(s->packed.p + s->packed.n);
+		s->z.avail_out = 1 << 16;
+		r = deflateParams(&s->z, 4, Z_DEFAULT_STRATEGY);
+		s->packed.n += (1 << 16) - s->z.avail_out;
+		put_base64(s, false);
+		if (r != Z_OK && r != Z_BUF_ERROR)
+			abort();
+	} while (r != Z_OK);
 }
 
 /* Passes on what there is. */
@@ -136,6 +156,10 @@ static void sink_pass(struct sink *s, bool end)
 		out_write(s->o, s->text.p, s->text.n);
 		buf_clear(&s->text);
 		return;
+	}
+	if (!s->fast && s->z.total_in > GOOD_UNTIL) {
+		s->fast = true;
+		go_fast(s);
 	}
 	for (;;) {
 		if (!s->z.avail_in && done < s->text.n) {
