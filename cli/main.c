@@ -13,6 +13,7 @@ const struct verb *const verbs[] = {
 	&verb_bundle,
 	&verb_diff,
 	&verb_doctor,
+	&verb_record,
 	&verb_report,
 	&verb_push,
 	NULL,

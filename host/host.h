@@ -105,6 +105,21 @@ const char *host_level_text(enum host_level l);		/* a sentence: what can be reco
 /* The same as JSON, two spaces of indentation, newline at the end. */
 void host_doctor_json(const struct host_facts *f, struct buf *b);
 
+/* ---- Xen's performance counters for the time of a recording (pmu.c) ---- */
+
+struct host_pmu {
+	struct host *host;		/* borrowed */
+	char mode[16], features[24];	/* as they were; "" where nothing was changed */
+	const char *now;		/* mode that is set: "all" or "hv"; static */
+};
+
+/*
+ * Sets mode all (hv where Xen is busy with guests that use counters), and with `stacks` the feature bit.  On failure nothing stays
+ * changed.  host_pmu_restore() puts back what was; calling it twice does no harm.
+ */
+int host_pmu_set(struct host_pmu *p, struct host *h, bool stacks, struct error *err) MUST_CHECK;
+int host_pmu_restore(struct host_pmu *p, struct error *err) MUST_CHECK;
+
 /* ---- bundles (bundle.c): a recording and all that reading it takes, in one compressed tar ---- */
 
 #define BUNDLE_MANIFEST		"manifest.json"	/* always the first entry */
