@@ -330,7 +330,7 @@ struct diag {
 
 void diag_init(struct diag *d);
 void diag_release(struct diag *d);
-/* `subject` may be NULL or ""; control characters in it are replaced by '?'. */
+/* `subject` may be "", or NULL: counted with the kind's first one. Control characters in it are replaced by '?'. */
 void diag_add(struct diag *d, enum diag_kind kind, u64 count, const char *subject);
 void diag_addf(struct diag *d, enum diag_kind kind, u64 count, const char *fmt, ...) PRINTF(4, 5);
 /* Sum over all subjects of a kind. */

@@ -77,6 +77,11 @@ void diag_add(struct diag *d, enum diag_kind kind, u64 count, const char *subjec
 	str_id id;
 	size_t i;
 
+	for (i = 0; !subject && i < d->entries.n; i++)
+		if (d->entries.v[i].kind == kind) {
+			d->entries.v[i].count = add_saturated(d->entries.v[i].count, count);
+			return;
+		}
 	snprintf(clean, sizeof(clean), "%s", subject ? subject : "");
 	for (i = 0; clean[i]; i++)
 		if ((unsigned char)clean[i] < 0x20 || clean[i] == 0x7f)

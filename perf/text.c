@@ -555,7 +555,7 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 			diag_addf(r->diag, DIAG_BAD_LINE, p->bad, "'%s': line %" PRIu64 ": '%s'", input_name(&r->in),
 				  tp->lines + p->bad_first + 1, p->bad_text);
 		else
-			diag_add(r->diag, DIAG_BAD_LINE, p->bad, "");
+			diag_add(r->diag, DIAG_BAD_LINE, p->bad, NULL);
 	}
 	if (p->lost) {
 		diag_add(r->diag, DIAG_LOST, p->lost, "");

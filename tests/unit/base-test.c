@@ -232,6 +232,9 @@ static void test_diag(void)
 	OK(!diag_is_strict(DIAG_NOTE));
 	for (i = 0; i < 1000; i++)
 		diag_addf(&d, DIAG_UNRESOLVED_USER, 1, "m%u\n", i);
+	diag_add(&d, DIAG_BAD_LINE, 2, "'f': line 1");
+	diag_add(&d, DIAG_BAD_LINE, 3, NULL);
+	EQ(d.entries.v[d.entries.n - 1].count, 5);
 	EQ(diag_count(&d, DIAG_UNRESOLVED_USER), 1000);
 	OK(d.entries.n < 100);
 	STR_EQ(strtab_get(&d.strings, d.entries.v[1].subject), "m0?");
