@@ -143,8 +143,6 @@ static void put_function(const struct profile *p, const struct frame *f, struct 
 
 static void put_annotation(const struct frame *f, bool all, struct buf *b)
 {
-	if (f->flags & FRAME_GROUP)
-		return;
 	if (f->space == SPACE_HV)
 		buf_puts(b, "_[h]");
 	else if (!all)

@@ -80,7 +80,7 @@ static void test_tree(void)
 	STR_EQ(dump(&(struct view_opts){ .hide = "^b$" }), "1main 0/5|2a 4/4|2z 1/1|=5");
 	STR_EQ(dump(&(struct view_opts){ .focus = "^b$" }), "1b 10/26|2HV_[h] 16/16|=26");
 	STR_EQ(dump(&(struct view_opts){ .prune = "^a$" }), "1main 0/31|2a 30/30|2z 1/1|=31");
-	STR_EQ(dump(&(struct view_opts){ .by_module = true }), "1prog 15/31|2xen-syms 16/16|=31");
+	STR_EQ(dump(&(struct view_opts){ .by_module = true }), "1prog 15/31|2xen-syms_[h] 16/16|=31");
 	STR_EQ(dump(&(struct view_opts){ .event = -1 }),
 	       "1cycles 0/31|2main 0/31|3a 4/30|4b 10/26|5HV_[h] 16/16|3z 1/1|=31");
 	OK(strstr(dump(&(struct view_opts){ .only = "(" }), "--only: '('") != NULL);
