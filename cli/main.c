@@ -21,13 +21,18 @@ const struct verb *const verbs[] = {
 
 void tell(const char *fmt, ...)
 {
+	char line[2048];
 	va_list ap;
+	char *p;
 
-	fputs("xenflame: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	/* Names of files may hold anything; terminals act on some of it. */
+	for (p = line; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	fprintf(stderr, "xenflame: %s\n", line);
 }
 
 /* A standard stream that the caller has closed must not become the number of a file that is opened here. */
