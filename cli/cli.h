@@ -136,7 +136,7 @@ int draw_writer(struct draw_args *a, const struct render_writer **w);
 /* The event that is drawn: named, or the first one with samples; -1: all. Errors are in err. */
 int draw_pick_event(struct run *r, const struct draw_args *a, struct error *err);
 const char *draw_unit(const struct run *r, const struct draw_args *a, int event);
-/* Facts, quality and the view through the writer into a->output. */
+/* Facts, quality and the view through the writer into a->output. A view without weight is an error. */
 int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
 	       struct error *err) MUST_CHECK;
 /* The same into an output that is open. */

@@ -540,6 +540,27 @@ static u64 rescale(u64 weight, u64 to, u64 from)
 	return w > UINT64_MAX ? UINT64_MAX : (u64)w;
 }
 
+/* What was added so far counts in finer decimals from here on. */
+static void refine_scale(struct run *r, u64 scale)
+{
+	struct profile *prof = &r->profile;
+	u64 from = prof->weight_scale;
+	size_t i, k;
+
+	for (i = 0; i < prof->events.n; i++) {
+		struct profile_event *e = &prof->events.v[i];
+
+		e->weight = rescale(e->weight, scale, from);
+		for (k = 0; k < e->self.n; k++)
+			e->self.v[k] = rescale(e->self.v[k], scale, from);
+	}
+	for (i = 0; i < prof->samples.n; i++)
+		prof->samples.v[i].weight = rescale(prof->samples.v[i].weight, scale, from);
+	for (i = 0; i < r->base.n; i++)
+		r->base.v[i] = rescale(r->base.v[i], scale, from);
+	prof->weight_scale = scale;
+}
+
 /* ---- filters ---- */
 
 /* "1,2-4" */
@@ -636,7 +657,7 @@ static bool wanted(const struct pipeline *p, const struct perf_sample *s)
 		return false;
 	if (!in_list(&p->pid, s->pid) || !in_list(&p->tid, s->tid) || !in_list(&p->cpu, s->cpu))
 		return false;
-	if (p->time.set && (s->time < p->time.from_ns || s->time > p->time.to_ns))
+	if (p->time.set && (s->time == PERF_NO_TIME || s->time < p->time.from_ns || s->time > p->time.to_ns))
 		return false;
 	if ((o->only_guest && !guest) || (o->only_host && guest))
 		return false;
@@ -1095,8 +1116,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 		goto out;
 	m = perf_meta(p.reader);
 	p.scale = (u64)m->weight_scale;
-	if (!r->profile.events.n)
-		r->profile.weight_scale = p.scale;
+	if (p.scale > r->profile.weight_scale)
+		refine_scale(r, p.scale);
 	r->two_columns |= m->two_columns;
 
 	progress_start(path_base(path));

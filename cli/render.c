@@ -457,17 +457,24 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 	       struct error *err)
 {
 	struct out out;
+	int rc = -1;
 
+	if (!v->nodes.v[0].total && !v->nodes.v[0].base_total)
+		return error_set(err, a->view.only || a->view.hide || a->view.focus || a->view.no_idle ?
+				 "no stack passes --only, --hide, --focus or --no-idle" :
+				 "nothing to show: what is drawn adds up to 0");
 	if (a->open && !a->output && make_temporary(a, w, err))
 		return -1;
 	if (!out_open(&out, a->output ? a->output : "-", err)) {
-		if (!draw_into(r, a, w, v, &out, err))
-			return out_close(&out, err);
-		out_abort(&out);
+		rc = draw_into(r, a, w, v, &out, err);
+		if (rc)
+			out_abort(&out);
+		else
+			rc = out_close(&out, err);
 	}
-	if (a->tmp[0])
+	if (rc && a->tmp[0])
 		unlink(a->tmp);
-	return -1;
+	return rc;
 }
 
 static int render_all(struct draw_args *a, const struct render_writer *w, const char *const *files)
@@ -495,10 +502,6 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 		a->view.last = true;
 		if (view_build(&view, &run.profile, &a->view, &err))
 			goto out;
-	}
-	if (!view.nodes.v[0].total && (a->view.only || a->view.hide || a->view.focus || a->view.no_idle)) {
-		error_set(&err, "'%s': no stack passes --only, --hide, --focus or --no-idle", files[0]);
-		goto out;
 	}
 	if (draw_write(&run, a, w, &view, &err))
 		goto out;

@@ -80,6 +80,23 @@ def main():
     p = run('diff', os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data'), example)
     check('a comparison with unusable samples', None if p.returncode == 1 and b'all 2316 samples are unusable' in p.stderr
           and b'vpmu=off' in p.stderr else p.stderr)
+    p = run('diff', example, example, '--only=nothing has this name')
+    check('a comparison of nothing', None if p.returncode == 1 and b'no stack passes --only' in p.stderr else p.stderr)
+    names = []
+    for i, text in enumerate(('a;b 1\na 2\n', 'a;b 0.25\na 2.5\n')):
+        names.append(os.path.join(tmp, f'decimals-{i}.folded'))
+        with open(names[i], 'w', encoding='ascii') as f:
+            f.write(text)
+    for order in (names, names[::-1]):
+        equal('decimals of one of two files', run('-q', *order, '--format=folded', '-o', '-').stdout, b'a 4.5\na;b 1.25\n')
+    p = run('-q', '--time=1,', names[0], '-o', os.path.join(tmp, 'n.folded'))
+    check('--time without times', None if p.returncode == 1 and b'filters' in p.stderr else p.stderr)
+    p = run('-q', '--offline', '--by-module', '--format=folded', '-o', '-', example)
+    check('modules of the hypervisor are told apart', None if b';xen-syms_[h] ' in p.stdout else p.stdout[:200])
+    p = run('--format=folded', '-o', os.path.join(tmp, 'n.folded'), '--input-format=folded', example)
+    check('bad lines are told once', None if p.stderr.count(b'lines not understood') == 1 else p.stderr)
+    p = run('-o', os.path.join(tmp, 'a\x1b[31m.nonsense'), example)
+    check('no control characters in messages', None if b'\x1b' not in p.stderr and p.returncode == 2 else p.stderr)
     many = '9223372036854775808'
     equal('counts beyond 64 bits', folded('-', stdin=f'a;b {many}\na;b {many}\n'.encode()), (1 << 64) - 1)
     with open(example, 'rb') as f:
