@@ -459,7 +459,7 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 	struct out out;
 	int rc = -1;
 
-	if (!v->nodes.v[0].total && !v->nodes.v[0].base_total)
+	if (!v->nodes.v[0].total && !view_base_total(v, 0))
 		return error_set(err, a->view.only || a->view.hide || a->view.focus || a->view.no_idle ?
 				 "no stack passes --only, --hide, --focus or --no-idle" :
 				 "nothing to show: what is drawn adds up to 0");

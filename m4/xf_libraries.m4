@@ -48,6 +48,6 @@ AC_DEFUN([XF_SUMMARY], [
     xenflame push (libcurl)             $have_libcurl
     browser tests (Chromium, Node.js)   ${CHROMIUM:-no}, ${NODE:-no}
     compiler                            $CC $CFLAGS
-    werror $enable_werror, sanitize $enable_sanitize, fuzz $enable_fuzz
+    werror $enable_werror, sanitize ${enable_sanitize:-no}, fuzz ${enable_fuzz:-no}
 ])
 ])
