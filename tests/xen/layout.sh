@@ -24,6 +24,7 @@ check() # description, status, file with detail
 }
 
 command -v "$PYTHON3" >/dev/null || { echo "1..0 # SKIP no python3"; exit 0; }
+command -v patch >/dev/null || { echo "1..0 # SKIP no patch(1)"; exit 0; }
 
 # What a side adds: series, header with the structures, header with the constants.
 view() # side series structures constants

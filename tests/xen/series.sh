@@ -26,6 +26,7 @@ none() # description
 }
 
 command -v "$PYTHON3" >/dev/null || { echo "1..0 # SKIP no python3"; exit 0; }
+command -v patch >/dev/null || { echo "1..0 # SKIP no patch(1)"; exit 0; }
 
 for series in xen/patches xen/4.17 linux/patches linux/6.12; do
 	dir=$top/$series

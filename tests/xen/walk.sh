@@ -24,6 +24,7 @@ check() # description, status, detail
 }
 
 command -v "$PYTHON3" >/dev/null || { echo "1..0 # SKIP no python3"; exit 0; }
+command -v patch >/dev/null || { echo "1..0 # SKIP no patch(1)"; exit 0; }
 sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
 echo 'int main(void) { return 0; }' >"$tmp/try.c"
 # shellcheck disable=SC2086
