@@ -72,9 +72,22 @@ struct jitdump {
 
 /* ---- lines ---- */
 
+static bool is_file_name(const char *name, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((u8)name[i] < ' ')
+			return false;
+	return n && utf8_valid(name, n);
+}
+
 /*
  * Entries: address, line, column discriminator, name of the source file; the name "\xff" is that of the entry before
  * (Linux tools/perf/util/jitdump.h). Each holds up to the next address.
+ *
+ * Node.js 20 writes names from memory that it has freed, with NULs in them: then nobody knows where the next entry begins, and none
+ * of the record is used.
  */
 static void read_lines(struct jitdump *j, struct jit_function *fn)
 {
@@ -95,7 +108,14 @@ static void read_lines(struct jitdump *j, struct jit_function *fn)
 		name = cursor_str(&c, &n);
 		if (c.bad)
 			break;
-		if (n != 1 || (u8)name[0] != 0xff)
+		if (n == 1 && (u8)name[0] == 0xff) {
+			n = 0;
+		} else if (!is_file_name(name, n)) {
+			diag_addf(j->f.opts.diag, DIAG_NOTE, 1, "'%s': lines of some functions are damaged and were left out", j->f.path);
+			j->line_addrs.n = j->lines.n = first;
+			break;
+		}
+		if (n)
 			file = strtab_add(j->f.opts.strings, name, MIN(n, 4096));
 		vec_push(&j->line_addrs, ((struct range){ addr, 0, (u32)j->lines.n }));
 		vec_push(&j->lines, ((struct jit_line){ file, line }));

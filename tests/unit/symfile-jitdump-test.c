@@ -277,9 +277,22 @@ static void test_debug_of_others(void)
 	debug_entry(0x4000, 4, "a file with a long name");
 	finish();
 	load(0x4000, 0x10, 5, "e");
+	/* a name with NULs in it: where the next entry begins is not known */
+	debug_begin(0x5000, 2);
+	debug_entry(0x5000, 5, "good");
+	debug_entry(0x5000, 6, "UC\x03");
+	put(0, 8);
+	put_str("rest");
+	finish();
+	load(0x5000, 0x10, 6, "g");
+	load(0x6000, 0x10, 7, "h");
 	f = open_made();
 	if (!OK(f))
 		return;
+	STR_EQ(at(f, 0x5000), "g");
+	OK(told("lines of some functions are damaged"));
+	STR_EQ(at(f, 0x5001), "g");
+	STR_EQ(at(f, 0x6000), "h");
 	STR_EQ(at(f, 0x1000), "a");
 	STR_EQ(at(f, 0x1004), "a one:1");
 	STR_EQ(at(f, 0x2000), "c");
