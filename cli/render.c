@@ -22,7 +22,7 @@ enum {
 const struct option_def draw_options[] = {
 	{ "output", 'o', ARG_YES, "FILE", "write to FILE ('-': standard output); its suffix picks the format", "Output" },
 	{ "format", OPT_FORMAT, ARG_YES, "NAME", "format of the output, whatever its name is (list below)", NULL },
-	{ "open", OPT_OPEN, ARG_NO, NULL, "show the result in the browser; reads perf.data.kvm or perf.data\nof this folder when no file is named", NULL },
+	{ "open", OPT_OPEN, ARG_NO, NULL, "show the result in the browser", NULL },
 	{ "strict", OPT_STRICT, ARG_NO, NULL, "exit 1 when anything was degraded (every 'warning:' line)", NULL },
 	{ "quiet", 'q', ARG_NO, NULL, "tell errors only", NULL },
 
@@ -98,13 +98,13 @@ static void help(void)
 	const char *const *name;
 	size_t i;
 
-	puts("usage: xenflame [render] [OPTION]... FILE... -o OUT\n"
-	     "       xenflame [render] [OPTION]... --open [FILE...]\n"
+	puts("usage: xenflame [render] [OPTION]... [FILE]... -o OUT\n"
+	     "       xenflame [render] [OPTION]... [FILE]... --open\n"
 	     "\n"
 	     "Turns recordings of a whole Xen host, or of any Linux system, into one flame graph.\n"
 	     "FILE is a perf.data of any kind (perf record, perf kvm record), the text of perf\n"
 	     "script, folded stacks, a flame graph SVG, a Xen console log or a bundle; '-' is\n"
-	     "standard input.");
+	     "standard input. Without one, perf.data.kvm or perf.data of this folder is read.");
 	puts("\nVerbs:");
 	for (i = 0; verbs[i]; i++)
 		printf("  %-16s %s\n", verbs[i]->name, verbs[i]->help);
