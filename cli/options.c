@@ -4,6 +4,20 @@
 
 #include "cli/cli.h"
 
+/* What the user typed to get to these options. */
+static const char *command(const char *argv0)
+{
+	static char name[64];
+	size_t i;
+
+	for (i = 0; verbs[i]; i++)
+		if (!strcmp(argv0, verbs[i]->name)) {
+			snprintf(name, sizeof(name), "xenflame %s", argv0);
+			return name;
+		}
+	return "xenflame";
+}
+
 int options_next(int argc, char **argv, const struct option_def *defs, const char **arg)
 {
 	static struct option longs[128];
@@ -41,10 +55,10 @@ int options_next(int argc, char **argv, const struct option_def *defs, const cha
 		if (optopt && defs[n].name)
 			tell("option '--%s' takes no argument", defs[n].name);
 		else if (optopt)
-			tell("unknown option '-%c'; 'xenflame --help' lists them", optopt);
+			tell("unknown option '-%c'; '%s --help' lists them", optopt, command(argv[0]));
 		else
-			tell("option '%s' is unknown or ambiguous; 'xenflame --help' lists them",
-			     argv[optind - 1]);
+			tell("option '%s' is unknown or ambiguous; '%s --help' lists them", argv[optind - 1],
+			     command(argv[0]));
 		return '?';
 	}
 	return c;

@@ -187,6 +187,9 @@ def main():
     check('closed standard streams', None if p.returncode == 0 and b'xenflame: ' not in open(closed, 'rb').read() else p.returncode)
     p = run('--quiet=1', example)
     check('an option that takes no argument', None if p.returncode == 2 and b"'--quiet' takes no argument" in p.stderr else p.stderr)
+    for verb in ('diff', 'doctor', 'report', 'render'):
+        p = run(verb, '--bogus')
+        check(f'{verb}: an unknown option', None if p.returncode == 2 and f"'xenflame {verb} --help'".encode() in p.stderr else p.stderr)
     master, slave = pty.openpty()
     p = run('-q', example, stdout=slave)
     check('no SVG on a terminal', None if p.returncode == 2 and b'terminal' in p.stderr else (p.returncode, p.stderr))
