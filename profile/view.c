@@ -164,6 +164,21 @@ struct pending {
 	u32 depth;
 };
 
+/* The one after it is fetched meanwhile: siblings lie far apart, and all below the first comes between. */
+static u32 next_sibling(struct pending *f, const struct siblings *s, const struct contexts *t)
+{
+	u32 cur = s->child[f->next++];
+
+	if (f->next < f->end) {
+		u32 ahead = s->child[f->next];
+
+		__builtin_prefetch(&t->nodes[ahead]);
+		if (ahead < t->self_n)
+			__builtin_prefetch(&t->self[ahead]);
+	}
+	return cur;
+}
+
 void view_walk(struct view *v, const struct profile *p, const struct contexts *t)
 {
 	VEC(struct pending) open = { 0 };
@@ -194,8 +209,8 @@ void view_walk(struct view *v, const struct profile *p, const struct contexts *t
 		if (bit(s.several, cur)) {
 			u32 k = family(&s, cur);
 
-			cur = s.child[s.start[k]];
-			vec_push(&open, ((struct pending){ s.start[k] + 1, s.start[k + 1], depth }));
+			vec_push(&open, ((struct pending){ s.start[k], s.start[k + 1], depth }));
+			cur = next_sibling(&open.v[open.n - 1], &s, t);
 			continue;
 		}
 		cur = t->nodes[cur].child;
@@ -205,8 +220,8 @@ void view_walk(struct view *v, const struct profile *p, const struct contexts *t
 			open.n--;
 		if (!open.n)
 			break;
-		cur = s.child[open.v[open.n - 1].next++];
 		depth = open.v[open.n - 1].depth;
+		cur = next_sibling(&open.v[open.n - 1], &s, t);
 	}
 	vec_release(&open);
 	siblings_release(&s);
