@@ -367,14 +367,17 @@ static void take_explicit(struct hv_search *h, const char *path)
 	struct stat st;
 	u8 id[32];
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
 		search_folder(h, path, true);
-	else if (elf_read_build_id(path, id) >= 0)
+		if (!h->best.f && !h->map && !h->snapshot)
+			diag_addf(h->s->diag, DIAG_SYMBOL_FILE, 1, "'%s': no hypervisor symbols in this folder that fit", path);
+	} else if (elf_read_build_id(path, id) >= 0) {
 		try_elf(h, path, true, true);
-	else if (str_starts(name, "xensyms"))
+	} else if (str_starts(name, "xensyms")) {
 		take_snapshot(h, path, true);
-	else
+	} else {
 		h->map = find_open_ksyms(h->s, path, true);
+	}
 }
 
 /* Livepatch payloads lie from the first 2 MiB border behind the image. */

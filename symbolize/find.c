@@ -15,6 +15,7 @@
  */
 #include <dirent.h>
 #include <elf.h>
+#include <errno.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -239,7 +240,7 @@ static struct symfile *open_file(struct symbolizer *s, const char *path, enum fi
 
 	if (stat(path, &st)) {
 		if (tell)
-			diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "'%s': cannot open", path);
+			diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "'%s': cannot open: %s", path, strerror(errno));
 		return NULL;
 	}
 	for (i = 0; i < fi->files.n; i++)

@@ -185,6 +185,12 @@ def main():
     closed = os.path.join(tmp, 'closed.folded')
     p = subprocess.run(f'"{xenflame}" --offline "{example}" -o "{closed}" <&- >&- 2>&-', shell=True, check=False)
     check('closed standard streams', None if p.returncode == 0 and b'xenflame: ' not in open(closed, 'rb').read() else p.returncode)
+    os.mkdir(os.path.join(tmp, 'bare'))
+    alone = os.path.join(tmp, 'bare', 'perf.data.kvm')
+    shutil.copy(example, alone)
+    for name, why in ((os.path.join(tmp, 'absent'), b'No such file'), (os.path.join(tmp, 'bare'), b'no hypervisor symbols')):
+        p = run('--offline', f'--xen-syms={name}', alone, '-o', os.path.join(tmp, 'n.folded'))
+        check(f'--xen-syms: {why.decode()}', None if name.encode() in p.stderr and why in p.stderr else p.stderr)
     p = run('--quiet=1', example)
     check('an option that takes no argument', None if p.returncode == 2 and b"'--quiet' takes no argument" in p.stderr else p.stderr)
     for verb in ('diff', 'doctor', 'report', 'render'):
