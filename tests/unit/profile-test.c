@@ -199,6 +199,29 @@ static void test_edges(void)
 	       "1r 18446744073709551615/18446744073709551615|1s 5/5|=18446744073709551615");
 }
 
+/* A last view is the same and leaves no contexts; the first child of a node may be the one without weight. */
+static void test_last(void)
+{
+	static const char expected[] = "1a 0/7|2c 3/3|2d 4/4|1e 8/8|=15";
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	stack("a;b;x");
+	add("e", 8);
+	add("a;d", 4);
+	add("a;c", 3);
+	STR_EQ(dump(&(struct view_opts){ 0 }), expected);
+	STR_EQ(dump(&(struct view_opts){ .last = true, .only = "." }), expected);
+	EQ(p.nodes.n, 1);
+	EQ(p.events.v[0].weight, 15);
+	STR_EQ(dump(&(struct view_opts){ 0 }), "=0");
+	add("e", 8);
+	add("a;d", 4);
+	add("a;c", 3);
+	STR_EQ(dump(&(struct view_opts){ .last = true }), expected);
+	EQ(p.nodes.n, 1);
+}
+
 int main(void)
 {
 	strtab_init(&strings);
@@ -209,6 +232,7 @@ int main(void)
 	test_idle();
 	test_place();
 	test_edges();
+	test_last();
 	profile_release(&p);
 	strtab_release(&strings);
 	return tap_done();
