@@ -9,6 +9,9 @@ static const struct perf_format *const formats[] = {
 	&format_folded,
 	&format_svg,
 	&format_xen_console,
+	&format_speedscope,
+	&format_json,
+	&format_d3,
 };
 
 const char *const *perf_format_names(void)

@@ -77,6 +77,10 @@ extern const struct perf_format format_perf_script;
 extern const struct perf_format format_folded;
 extern const struct perf_format format_svg;
 extern const struct perf_format format_xen_console;
+/* other tools' profiles and our own JSON, over stacks.h */
+extern const struct perf_format format_speedscope;
+extern const struct perf_format format_json;
+extern const struct perf_format format_d3;
 
 /* ---- frames of text formats: text.c ---- */
 

@@ -22,7 +22,7 @@ KNOWS = {
 LIBRARIES = {
     r'elfutils/|libelf|gelf|dwarf\.h|libiberty|elf\.h': {'symbolize'},
     r'cairo': {'render'},
-    r'jansson': {'render', 'host'},
+    r'jansson': {'render', 'host', 'perf'},
     r'libxml/': {'render', 'perf'},
     r'curl/': {'host'},
 }

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Other tools' profiles as input: what we export is read back with the same stacks; small files as others write them; damaged ones. TAP."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
+corpus = os.path.join(top, 'tests', 'data', 'corpus')
+xenflame = os.environ.get('XENFLAME', 'xenflame')
+number = failed = 0
+tmp = tempfile.TemporaryDirectory()
+
+
+def ok(cond, what, detail=''):
+    global number, failed
+    number += 1
+    failed += not cond
+    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
+    if not cond:
+        for line in str(detail).split('\n')[:8]:
+            print(f'# {line[:300]}')
+    return cond
+
+
+def run(*args):
+    verb = [args[0]] if args[0] == 'diff' else []
+    r = subprocess.run([xenflame, *verb, '-q', '--offline', *args[len(verb):]], capture_output=True, check=False, timeout=300)
+    return r.returncode, r.stdout, r.stderr.decode(errors='replace')
+
+
+def path(name, content=None):
+    p = os.path.join(tmp.name, name)
+    if content is not None:
+        with open(p, 'wb') as f:
+            f.write(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return p
+
+
+def folded(source, *options):
+    rc, out, err = run(source, '--format=folded', *options)
+    return sorted(out.split(b'\n')[:-1]) if rc == 0 else f'exit {rc}: {err}'
+
+
+FORMATS = {'speedscope': (), 'json': (), 'd3': ()}
+sources = [os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')]
+for pattern in ('**/*.data', '**/*.data.kvm', 'local/variants/*.txt', 'public/*/*.txt'):
+    sources += sorted(glob.glob(os.path.join(corpus, pattern), recursive=True))
+
+compared = 0
+for source in sources:
+    name = os.path.relpath(source, top)
+    for options in ((), ('--event=all', '--annotate=all')):
+        first = folded(source, *options)
+        if isinstance(first, str):
+            continue        # recordings that hold nothing to draw have tests of their own
+        if options and b'[' not in b''.join(first):
+            continue
+        for fmt in FORMATS:
+            if options and fmt == 'd3':
+                continue        # has no events
+            target = path(f'x.{fmt}')
+            rc, out, err = run(source, f'--format={fmt}', '-o', target, *options)
+            again = folded(target, *options) if rc == 0 else err
+            if ok(again == first, f'{name} {" ".join(options)}: {fmt}, {len(first)} stacks',
+                  again if isinstance(again, str) else '\n'.join([f'missing {x!r}' for x in first if x not in again][:4] +
+                                                                 [f'more {x!r}' for x in again if x not in first][:4])):
+                compared += len(first)
+ok(compared > 5000, f'{compared} stacks were compared')
+
+# As others write them.
+scope = {'$schema': 'https://www.speedscope.app/file-format-schema.json', 'shared': {'frames': [{'name': 'main'}, {'name': 'f;g', 'file': 'a.c', 'line': 3}, {'name': 'h_[h]'}]},
+         'profiles': [{'type': 'sampled', 'name': 'one', 'unit': 'none', 'startValue': 0, 'endValue': 6, 'samples': [[0, 1], [0], [0, 1, 2], [0, 1]], 'weights': [1, 2, 3, 4]},
+                      {'type': 'sampled', 'name': 'two', 'unit': 'none', 'startValue': 0, 'endValue': 1, 'samples': [[2]], 'weights': [7]}]}
+ok(folded(path('a.json', scope)) == [b'main 2', b'main;f%3bg 5', b'main;f%3bg;h_[h] 3'], 'speedscope, sampled', folded(path('a.json')))
+ok(folded(path('a.json'), '--event=two') == [b'h_[h] 7'], 'and its second profile', folded(path('a.json'), '--event=two'))
+ok(folded(path('bom.json', b'\xef\xbb\xbf \n' + json.dumps(scope, indent=1).encode())) == folded(path('a.json')), 'with a byte order mark and blanks')
+ev = dict(scope, profiles=[{'type': 'evented', 'name': 't1', 'unit': 'milliseconds', 'startValue': 0, 'endValue': 9, 'events': [
+    {'type': 'O', 'frame': 0, 'at': 1.5}, {'type': 'O', 'frame': 1, 'at': 2}, {'type': 'C', 'frame': 1, 'at': 4.25}, {'type': 'C', 'frame': 0, 'at': 5}]},
+    {'type': 'evented', 'name': 't2', 'unit': 'milliseconds', 'startValue': 0, 'endValue': 9, 'events': [
+        {'type': 'O', 'frame': 0, 'at': 0}, {'type': 'C', 'frame': 0, 'at': 1}]}])
+ok(folded(path('ev.json', ev)) == [b'main 2.25', b'main;f%3bg 2.25'], 'speedscope, evented: time between events, threads added up', folded(path('ev.json')))
+tree = {'name': 'root', 'value': 10, 'children': [{'name': 'a', 'value': 7, 'children': [{'name': 'b', 'value': 3}, {'name': 'k', 'value': 1, 'libtype': 'kernel', 'children': []}]},
+                                                  {'name': 'c', 'value': 3}]}
+ok(folded(path('t.json', tree)) == [b'a 3', b'a;b 3', b'a;k 1', b'c 3'], 'd3', folded(path('t.json')))
+ok(folded(path('t.json'), '--annotate=all') == [b'a 3', b'a;b 3', b'a;k_[k] 1', b'c 3'], 'd3: libtype is the space', folded(path('t.json'), '--annotate=all'))
+rc, out, err = run('diff', path('t.json'), path('a.json'), '--format=folded')
+ok(rc == 0 and out, 'profiles of two tools are compared', err)
+
+# A comparison keeps both columns.
+one, two = path('1.folded', b'a;b 3\na;c 4\n'), path('2.folded', b'a;b 5\na;d 1\n')
+rc, out, err = run('diff', one, two, '-o', path('d.json'))
+want = sorted(run('diff', one, two, '--format=folded')[1].split(b'\n')[:-1])
+ok(rc == 0 and len(want) == 3 and folded(path('d.json')) == want, 'a comparison in our JSON', (folded(path('d.json')), want))
+
+# What must not be believed.
+deep = b'{"name":"r","value":1,"children":[' * 3000 + b']}' * 3000
+bad = {
+    'nesting beyond bounds': deep, 'an array': b'[1, 2]', 'half a file': json.dumps(scope).encode()[:-40],
+    'weights missing': dict(scope, profiles=[dict(scope['profiles'][0], weights=[1])]),
+    'a profile of another type': dict(scope, profiles=[{'type': 'x'}]),
+    'no frames': dict(scope, shared={}),
+    'time that goes back': dict(ev, profiles=[dict(ev['profiles'][0], events=[{'type': 'O', 'frame': 0, 'at': 5}, {'type': 'C', 'frame': 0, 'at': 4}])]),
+    'a frame closed that is not open': dict(ev, profiles=[dict(ev['profiles'][0], events=[{'type': 'C', 'frame': 0, 'at': 4}])]),
+    'our JSON of another version': {'format': 'xenflame-profile', 'version': 2},
+    'our JSON with a parent behind its node': {'format': 'xenflame-profile', 'version': 1, 'frames': [{'function': 'f', 'space': 'user'}], 'event': 0, 'events': [],
+                                               'nodes': {'frame': [None, 0, 0], 'parent': [None, 2, 1], 'self': [0, 1, 1], 'total': [2, 1, 1]}},
+    'our JSON with columns of two lengths': {'format': 'xenflame-profile', 'version': 1, 'frames': [], 'event': 0, 'events': [], 'nodes': {'frame': [None], 'parent': [], 'self': [0]}},
+    'a number that is too large': b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","samples":[[0]],"weights":[99999999999999999999]}]}',
+}
+for what, content in bad.items():
+    rc, out, err = run(path('bad.json', content), '--format=folded')
+    ok(rc == 1 and err.startswith('xenflame: ') and not out, f'refused: {what}', (rc, out[:80], err))
+for what, profile in (('frames out of range', {'samples': [[0, 99], [0]], 'weights': [1, 2]}), ('weights below 0', {'samples': [[0, 1], [0]], 'weights': [-1, 2]}),
+                      ('weights that are no numbers', {'samples': [[0, 1], [0]], 'weights': ['x', 2]}), ('a stack that is none', {'samples': [5, [0]], 'weights': [1, 2]})):
+    p = path('part.json', dict(scope, profiles=[dict(scope['profiles'][0], **profile)]))
+    r = subprocess.run([xenflame, '--offline', p, '--format=folded'], capture_output=True, check=False, timeout=60)
+    ok((r.returncode, r.stdout) == (0, b'main 2\n') and b'1 stacks without' in r.stderr, f'left out and told: {what}', (r.stdout, r.stderr))
+# Bytes changed one by one: an answer each time, never a crash.
+data = bytearray(json.dumps(scope).encode())
+crashes = []
+for i in range(0, len(data), 7):
+    for c in b'0]"\xff':
+        changed = bytearray(data)
+        changed[i] = c
+        rc, out, err = run(path('fuzz.json', bytes(changed)), '--format=folded')
+        if rc not in (0, 1) or (rc == 1 and not err):
+            crashes.append((i, c, rc))
+ok(not crashes, 'damaged bytes do no harm', crashes)
+print(f'1..{number}')
+sys.exit(1 if failed else 0)
