@@ -30,13 +30,20 @@
  *                 self           weight of the stack that ends here
  *                 base           only when two profiles are compared: self in the one compared with
  *                 sure           the same: numbers of the nodes whose total differs beyond noise
+ *                 idle           HTML only, when there are any: numbers of the nodes whose self waits for work, each
+ *                                less the one before
  *   base_scale  only when two profiles are compared: base times this is comparable with self
+ *   by_event    true, HTML only: the view is of all events and the root's children are the events
  *   times       only when the profile has kept its samples, in order of time:
  *                 unit           ns of a tick
  *                 start          ns, of the first sample (a string of digits)
  *                 step           ticks since the sample before
  *                 node           number of the node that the sample belongs to
  *                 weight         left out when all are 1
+ *                 and, HTML only, each pair where known:
+ *                 cpus, cpu      numbers of processors, null: not known; for each sample an index in them
+ *                 pids, tids, thread   of each thread, null: not known; for each sample 0 when it is of the same
+ *                                thread as the sample before on its processor, else 1 more than an index in them
  *   palette     pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
  *   class_color, root_color        indices in palette: legend (hypervisor, kernel, user, JIT, guest kernel,
  *                 guest user, other) and the box of all
@@ -476,7 +483,24 @@ static void put_callees(struct sink *s, const struct view *v, const struct used 
 	free(callees);
 }
 
-static void put_nodes(struct sink *s, const struct view *v, const struct used *u)
+static void put_idle(struct sink *s, const struct view *v)
+{
+	struct buf *b = &s->text;
+	size_t i, before = 0;
+
+	for (i = 1; i < v->nodes.n; i++) {
+		if ((!v->nodes.v[i].self && !view_base_self(v, i)) || !view_is_idle(v, (u32)i))
+			continue;
+		buf_puts(b, before ? "," : ",\n\"idle\":[");
+		buf_u64(b, i - before);
+		before = i;
+		sink_look(s);
+	}
+	if (before)
+		buf_putc(b, ']');
+}
+
+static void put_nodes(struct sink *s, const struct view *v, const struct used *u, bool regroup)
 {
 	struct buf *b = &s->text;
 	size_t n = v->nodes.n, i, k;
@@ -519,13 +543,123 @@ static void put_nodes(struct sink *s, const struct view *v, const struct used *u
 		}
 		buf_putc(b, ']');
 	}
+	if (regroup)
+		put_idle(s, v);
 	buf_puts(b, "}");
 }
 
 #define TIMES_MAX	2000000		/* samples; more are not worth their bytes in a page */
 #define TICKS_MIN	100000		/* of the whole time: that fine is enough for any window */
 
-static void put_times(struct buf *b, const struct view *v)
+/* ---- who and where, by sample ---- */
+
+/* Pairs of numbers, each once, in order of appearance. */
+struct pairs {
+	VEC(u64) v;
+	struct index index;
+};
+
+static bool pair_eq(const void *ctx, u32 id, const void *key)
+{
+	return ((const struct pairs *)ctx)->v.v[id] == *(const u64 *)key;
+}
+
+static u32 pair_number(struct pairs *p, u32 high, u32 low)
+{
+	u64 key = (u64)high << 32 | low, hash = hash_u64(key);
+	u32 id = index_find(&p->index, hash, pair_eq, p, &key);
+
+	if (id == INDEX_NONE) {
+		id = (u32)p->v.n;
+		index_add(&p->index, hash, id);
+		vec_push(&p->v, key);
+	}
+	return id;
+}
+
+static void pairs_init(struct pairs *p)
+{
+	memset(p, 0, sizeof(*p));
+	index_init(&p->index);
+}
+
+static void pairs_release(struct pairs *p)
+{
+	vec_release(&p->v);
+	index_release(&p->index);
+}
+
+/* One half of the pairs; UINT32_MAX is what nobody knows. */
+static void put_halves(struct buf *b, const char *name, const struct pairs *p, u32 shift)
+{
+	size_t i;
+
+	buf_printf(b, ",\n\"%s\":[", name);
+	for (i = 0; i < p->v.n; i++) {
+		u32 v = (u32)(p->v.v[i] >> shift);
+
+		if (i)
+			buf_putc(b, ',');
+		if (v == UINT32_MAX)
+			buf_puts(b, "null");
+		else
+			buf_u64(b, v);
+	}
+	buf_putc(b, ']');
+}
+
+static void put_numbers(struct buf *b, const char *name, const u32 *v, size_t n)
+{
+	size_t i;
+
+	buf_printf(b, ",\n\"%s\":[", name);
+	for (i = 0; i < n; i++) {
+		if (i)
+			buf_putc(b, ',');
+		buf_u64(b, v[i]);
+	}
+	buf_putc(b, ']');
+}
+
+static void put_who(struct buf *b, const struct placed *p)
+{
+	u32 *cpu = xcalloc(p->v.n, sizeof(*cpu)), *column = xcalloc(p->v.n, sizeof(*column)), *last;
+	struct pairs cpus, threads;
+	bool known = false;
+	size_t i;
+
+	pairs_init(&cpus);
+	pairs_init(&threads);
+	for (i = 0; i < p->v.n; i++) {
+		cpu[i] = pair_number(&cpus, 0, p->v.v[i].cpu);
+		known = known || p->v.v[i].cpu != UINT32_MAX;
+	}
+	if (known) {
+		put_halves(b, "cpus", &cpus, 0);
+		put_numbers(b, "cpu", cpu, p->v.n);
+	}
+	last = xcalloc(cpus.v.n, sizeof(*last));
+	for (i = 0, known = false; i < p->v.n; i++) {
+		const struct placed_sample *s = &p->v.v[i];
+		u32 id = pair_number(&threads, s->pid, s->tid) + 1;
+
+		column[i] = last[cpu[i]] == id ? 0 : id;
+		last[cpu[i]] = id;
+		known = known || s->pid != UINT32_MAX || s->tid != UINT32_MAX;
+	}
+	if (known) {
+		put_halves(b, "pids", &threads, 32);
+		put_halves(b, "tids", &threads, 0);
+		put_numbers(b, "thread", column, p->v.n);
+	}
+	pairs_release(&cpus);
+	pairs_release(&threads);
+	free(last);
+	free(cpu);
+	free(column);
+}
+
+static void put_times(struct buf *b, const struct view *v, bool regroup)
 {
 	struct placed p;
 	u64 unit, before = 0;
@@ -564,6 +698,8 @@ static void put_times(struct buf *b, const struct view *v)
 			}
 			buf_putc(b, ']');
 		}
+		if (regroup)
+			put_who(b, &p);
 		buf_puts(b, "},\n");
 	}
 	placed_release(&p);
@@ -650,7 +786,7 @@ static void put_options(struct buf *b, const struct render_opts *opts, const str
 }
 
 static void put_json(struct sink *s, const struct render_input *in, const struct render_opts *opts,
-		     const struct palette *palette)
+		     const struct palette *palette, bool regroup)
 {
 	const struct view *v = in->view;
 	const struct profile *p = in->profile;
@@ -708,19 +844,21 @@ static void put_json(struct sink *s, const struct render_input *in, const struct
 	}
 	buf_put(b, suffixes.p, suffixes.n);
 	buf_puts(b, "],\n");
-	put_times(b, v);
-	put_nodes(s, v, &u);
+	if (regroup && v->event < 0)
+		buf_puts(b, "\"by_event\":true,\n");
+	put_times(b, v, regroup);
+	put_nodes(s, v, &u, regroup);
 	buf_puts(b, "}\n");
 	buf_release(&suffixes);
 	used_release(&u);
 }
 
 void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
-		const struct palette *palette)
+		const struct palette *palette, bool regroup)
 {
 	struct sink s = { .o = o, .plain = opts->plain_data, .limit = BEST_UNTIL };
 
-	put_json(&s, in, opts, palette);
+	put_json(&s, in, opts, palette, regroup);
 	sink_pass(&s, true);
 	out_puts(o, "</script>\n");
 	buf_release(&s.text);

@@ -9,9 +9,8 @@
 
 struct when {
 	u64 time;
-	u64 order;		/* of samples at one time: as they came */
+	size_t order;		/* of samples at one time: as they came */
 	u32 node;		/* of the view */
-	u64 weight;
 };
 
 static int cmp_when(const void *pa, const void *pb)
@@ -39,13 +38,17 @@ void placed_samples(struct placed *p, const struct view *v)
 		if (s->time == UINT64_MAX)
 			p->timeless++;
 		else
-			vec_push(&w, ((struct when){ s->time, i, node, s->weight }));
+			vec_push(&w, ((struct when){ s->time, i, node }));
 	}
 	if (w.n)
 		qsort(w.v, w.n, sizeof(*w.v), cmp_when);
 	vec_reserve(&p->v, w.n);
-	for (i = 0; i < w.n; i++)
-		vec_push(&p->v, ((struct placed_sample){ w.v[i].time, w.v[i].weight, w.v[i].node }));
+	for (i = 0; i < w.n; i++) {
+		const struct profile_sample *s = &pr->samples.v[w.v[i].order];
+
+		vec_push(&p->v, ((struct placed_sample){ .time = s->time, .weight = s->weight, .node = w.v[i].node,
+			.cpu = s->cpu, .pid = s->pid, .tid = s->tid }));
+	}
 	vec_release(&w);
 }
 

@@ -142,6 +142,7 @@ struct placed_sample {
 	u64 time;		/* ns */
 	u64 weight;
 	u32 node;		/* of the view */
+	u32 cpu, pid, tid;	/* as in struct profile_sample */
 };
 
 struct placed {
@@ -168,10 +169,11 @@ void picture_end(struct picture_input *pi);
 
 /*
  * Writes the <script> element that holds all of the view; its format is described in data.c.
- * The text is valid in XML and in HTML.
+ * The text is valid in XML and in HTML.  regroup: with what the viewer needs to group stacks anew and to
+ * hide idle ones.
  */
 void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
-		const struct palette *palette);
+		const struct palette *palette, bool regroup);
 
 /* viewer.js and viewer.css, made into C by the build; NUL-terminated. */
 extern const u8 viewer_js[], viewer_css[];

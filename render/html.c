@@ -81,7 +81,7 @@ static int draw_html(struct out *o, const struct render_input *in, const struct 
 	put_noscript(b, in, opts);
 	buf_puts(b, "<div id=\"xenflame\"></div>\n");
 	out_flush_if_full(o);
-	data_block(o, in, opts, &pal);
+	data_block(o, in, opts, &pal, true);
 	out_puts(o, "<script>\n");
 	out_puts(o, VIEWER_JS);
 	out_puts(o, "</script>\n</body>\n</html>\n");

@@ -223,7 +223,7 @@ static int draw_svg(struct out *o, const struct render_input *in, const struct r
 	buf_puts(b, static_css);
 	buf_puts(b, "</style>\n");
 	out_flush_if_full(o);
-	data_block(o, in, opts, &pal);
+	data_block(o, in, opts, &pal, false);
 	out_puts(o, "<script><![CDATA[\n");
 	out_puts(o, VIEWER_JS);
 	out_puts(o, "]]></script>\n");

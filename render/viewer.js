@@ -54,7 +54,7 @@ class Model {
 		this.d = d;
 		this.n = n;
 		this.title = new Array(n);
-		this.cls = new Uint8Array(n);
+		this.cls = new Array(n);
 		for (let i = 0, name = 0; i < n; i++) {
 			name += f.name[i];
 			this.title[i] = s[name] + s[f.suffix[i]];
@@ -64,6 +64,21 @@ class Model {
 		}
 		this.flags = f.flags;
 		this.color = f.color;
+		this.own = n;		/* frames of the file; those of groups follow */
+	}
+	/* Makes a frame for a group of stacks; its number. color: index in the palette. */
+	addGroup(title, color)
+	{
+		const f = this.d.frames;
+
+		this.title.push(title);
+		this.cls.push(CLASSES.length - 1);
+		this.flags.push(GROUP);
+		this.color.push(color);
+		for (const column of [f.module, f.file, f.line])
+			column.push(0);
+		f.space.push(this.d.spaces.indexOf("none"));
+		return this.n++;
 	}
 	module(f)
 	{
@@ -317,6 +332,7 @@ class Trie {
 /*
  * What is shown of the whole tree:
  *   self		weights by node instead of the tree's own (of a window of time), or null
+ *   idle		by node: 1 where the weight is left out; or null
  *   classes	Set of legend classes, or null: stacks whose innermost frame is of one of them
  *   hide	frames: stacks that hold one are left out
  *   focus	frame or -1: stacks start at its outermost occurrence; those without it are left out
@@ -326,7 +342,7 @@ class Trie {
  */
 function derive(model, t, o)
 {
-	const plain = !o.self && !o.classes && !o.hide.length && o.focus < 0 && !o.recursion && !o.heavy, self = o.self || t.self;
+	const plain = !o.self && !o.idle && !o.classes && !o.hide.length && o.focus < 0 && !o.recursion && !o.heavy, self = o.self || t.self;
 	const hidden = new Uint8Array(model.n);
 
 	if (plain && !o.invert)
@@ -351,7 +367,7 @@ function derive(model, t, o)
 				else
 					to[i] = trie.child(p, f);
 			}
-			if (to[i] >= 0 && (!o.classes || o.classes.has(i ? model.cls[f] : CLASSES.length - 1))) {
+			if (to[i] >= 0 && !(o.idle && o.idle[i]) && (!o.classes || o.classes.has(i ? model.cls[f] : CLASSES.length - 1))) {
 				trie.self[to[i]] += self[i];
 				if (t.base && !o.self)
 					trie.base[to[i]] += t.base[i];
@@ -361,6 +377,38 @@ function derive(model, t, o)
 		t = trie.tree(model.n, o.heavy);
 	}
 	return o.invert ? invert(model, t, o.heavy) : t;
+}
+
+/*
+ * The tree with a group on top of each stack, or with stacks that have lost what was on top.
+ *   stacks	calls its argument with (group, node, weight, weight compared with) for each stack or sample; the group is a
+ *		frame, or -1: none
+ *   strip	levels that stacks lose at the top
+ */
+function regroup(model, t, stacks, strip)
+{
+	const trie = new Trie(t.base), byGroup = new Map(), path = [];
+
+	stacks((group, node, weight, base) => {
+		let to = byGroup.get(group), at, k = node;
+
+		/* Where nodes went in this group. */
+		if (!to)
+			byGroup.set(group, to = new Map());
+		for (; (at = to.get(k)) === undefined && t.depth[k] > strip; k = t.parent[k])
+			path.push(k);
+		if (at === undefined)
+			at = group < 0 ? 0 : trie.child(0, group);
+		while (path.length) {
+			k = path.pop();
+			at = trie.child(at, t.frame[k]);
+			to.set(k, at);
+		}
+		trie.self[at] += weight;
+		if (t.base)
+			trie.base[at] += base;
+	});
+	return trie.tree(model.n);
 }
 
 function invert(model, t, heavy)
@@ -898,7 +946,7 @@ const COLUMN_SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60
 class Times {
 	constructor(d)
 	{
-		const { unit, step, node, weight } = d.times, n = step.length;
+		const { unit, step, node, weight, cpu, pids, thread } = d.times, n = step.length;
 
 		this.at = new Float64Array(n);		/* seconds since the first one */
 		this.node = node;
@@ -909,20 +957,164 @@ class Times {
 		this.column = COLUMN_SECONDS.find((c) => this.span / c <= 150) || this.span / 150;
 		this.cell = this.column / CELLS;
 		this.columns = Math.floor(this.span / this.column) + 1;
+		this.cpus = d.times.cpus;
+		this.cpu = cpu;			/* by sample, index in cpus; cpus and pids are left out when nobody knows */
+		this.pids = pids;
+		this.tids = d.times.tids;
+		if (pids) {
+			const last = [];
+
+			this.thread = new Uint32Array(n);
+			for (let i = 0; i < n; i++) {
+				const c = cpu ? cpu[i] : 0;
+				this.thread[i] = last[c] = thread[i] ? thread[i] - 1 : last[c];
+			}
+		}
+		this.count(null);
+	}
+	/* Fills the map; idle: by node, what is left out, or null. */
+	count(idle)
+	{
 		this.heat = new Float64Array(this.columns * CELLS);
-		for (let i = 0; i < n; i++)
-			this.heat[Math.min(this.heat.length - 1, Math.floor(this.at[i] / this.cell))] += this.weight ? this.weight[i] : 1;
-		this.max = this.heat.reduce((a, b) => Math.max(a, b), 0);
+		for (let i = 0; i < this.at.length; i++)
+			if (!idle || !idle[this.node[i]])
+				this.heat[Math.min(this.heat.length - 1, Math.floor(this.at[i] / this.cell))] += this.weight ? this.weight[i] : 1;
+		this.max = this.heat.reduce((a, b) => Math.max(a, b), 1);
 	}
 	/* Weights by node of the samples of a window [from, to) in seconds. */
-	selves(n, [from, to])
+	selves(n, window)
 	{
 		const self = new Float64Array(n);
 
-		for (let i = 0; i < this.at.length; i++)
-			if (this.at[i] >= from && this.at[i] < to)
-				self[this.node[i]] += this.weight ? this.weight[i] : 1;
+		this.each(window, (sample, node, weight) => {
+			self[node] += weight;
+		});
 		return self;
+	}
+	/* Calls `call` with (sample, node, weight) for each sample of a window, null: of all. */
+	each(window, call)
+	{
+		for (let i = 0; i < this.at.length; i++)
+			if (!window || (this.at[i] >= window[0] && this.at[i] < window[1]))
+				call(i, this.node[i], this.weight ? this.weight[i] : 1);
+	}
+}
+
+/* ---- groups ---- */
+
+const OTHER_DOMAINS = "other domains";
+
+/*
+ * What can stand on top of stacks besides what the file has there; which kinds there are depends on what the file tells.
+ * Titles are those that --group gives, so that paths of either are the same.
+ */
+class Groups {
+	constructor(viewer)
+	{
+		const { d, whole, times } = viewer;
+		let nested = false, domains = false;
+
+		this.v = viewer;
+		this.strip = d.by_event ? 1 : 0;	/* levels above the command */
+		/* Of nodes that high only. */
+		for (let i = 1; i < whole.n; i = whole.depth[i] < this.strip + 2 ? i + 1 : whole.end[i]) {
+			nested = nested || (whole.depth[i] === this.strip + 2 && this.isGroup(i));
+			domains = domains || (whole.depth[i] === this.strip + 1 && this.isOtherDomain(i));
+		}
+		/* Names in the address and in the list. */
+		this.kinds = [["", d.by_event ? "event" : nested ? "as drawn" : "command"]];
+		if (d.by_event && !nested)
+			this.kinds.push(["command", "command"]);
+		if (times && times.pids)
+			this.kinds.push(["pid", "process"], ["tid", "thread"]);
+		if (times && times.cpus)
+			this.kinds.push(["cpu", "CPU"]);
+		if (domains && !nested)
+			this.kinds.push(["domain", "domain"]);
+		this.kinds.push(["space", "space"]);
+		this.made = {};
+	}
+	isGroup(node)
+	{
+		return this.v.model.flags[this.v.whole.frame[node]] & GROUP;
+	}
+	isOtherDomain(node)
+	{
+		return this.isGroup(node) && ["[guest]", "[xen]"].includes(this.v.model.title[this.v.whole.frame[node]]);
+	}
+	/* By node: the domain, by the group that the stack stands on. */
+	domains()
+	{
+		const { whole } = this.v, name = new Array(whole.n).fill("dom0");
+
+		for (let i = 1; i < whole.n; i++)
+			if (whole.depth[i] > this.strip + 1)
+				name[i] = name[whole.parent[i]];
+			else if (this.isOtherDomain(i))
+				name[i] = OTHER_DOMAINS;
+		return name;
+	}
+	/* By node: space of the innermost frame. */
+	spaces()
+	{
+		const { whole, model } = this.v;
+
+		return Array.from(whole.frame, (f) => f < 0 || model.flags[f] & GROUP || model.space(f) === "none" ? "other" : model.space(f));
+	}
+	/*
+	 * The frames of a kind of groups: frame(sample, node), where sample may be -1: not known.  They are made once, in
+	 * the order in which they shall stand.
+	 */
+	make(kind)
+	{
+		const { d, model, times } = this.v, colors = d.class_color, other = colors[CLASSES.length - 1], frames = new Map();
+
+		if (this.made[kind])
+			return this.made[kind];
+		if (kind === "command") {
+			this.made[kind] = () => -1;
+		} else if (kind === "space" || kind === "domain") {
+			const name = kind === "space" ? this.spaces() : this.domains();
+			for (const title of kind === "space" ? [...CLASSES] : ["dom0", OTHER_DOMAINS])
+				frames.set(title, model.addGroup(title, kind === "space" ? colors[CLASSES.indexOf(title)] : other));
+			this.made[kind] = (sample, node) => frames.get(name[node]);
+		} else {
+			const ids = kind === "pid" ? times.pids : kind === "tid" ? times.tids : times.cpus;
+			const column = kind === "cpu" ? times.cpu : times.thread;
+			/* As signed numbers, as --group has them; those that nobody knows come last. */
+			for (const id of [...new Set(ids)].filter((x) => x !== null).sort((a, b) => a - b))
+				frames.set(id, model.addGroup(kind + " " + (id | 0), other));
+			frames.set(null, model.addGroup(kind + " ?", other));
+			const of = ids.map((id) => frames.get(id));
+			this.made[kind] = (sample) => sample < 0 ? frames.get(null) : of[column[sample]];
+		}
+		return this.made[kind];
+	}
+	/* The whole tree, regrouped.  window: of time, or null; idle: by node, what is left out, or null. */
+	tree(kind, window, idle)
+	{
+		const { whole, model, times } = this.v, frame = this.make(kind), bySample = window || ["pid", "tid", "cpu"].includes(kind);
+
+		return regroup(model, whole, (each) => {
+			const rest = Float64Array.from(window ? [] : whole.self);
+
+			if (bySample)
+				times.each(window, (sample, node, weight) => {
+					rest[node] -= weight;
+					if (!idle || !idle[node])
+						each(frame(sample, node), node, weight, 0);
+				});
+			/* Samples without a time are counted, but not among those of `times`. */
+			for (let i = 0; i < rest.length; i++) {
+				const base = whole.base && !bySample ? whole.base[i] : 0;
+				if ((rest[i] > whole.self[i] * 1e-9 || base) && !(idle && idle[i]))
+					each(frame(-1, i), i, rest[i], base);
+			}
+		}, kind === "command" ? this.strip : 0);
+	}
+	known(name)
+	{
+		return this.kinds.some(([kind]) => kind === name);
 	}
 }
 
@@ -1023,11 +1215,21 @@ class Viewer {
 		this.factor = d.options.factor;
 		this.total = Number(d.total);
 		this.times = d.times ? new Times(d) : null;
+		this.groups = new Groups(this);
+		this.idle = null;
+		if (d.nodes.idle) {
+			this.idle = new Uint8Array(this.whole.n);
+			d.nodes.idle.reduce((before, step) => {
+				this.idle[before + step] = 1;
+				return before + step;
+			}, 0);
+		}
 		this.found = null;
 		this.cutCache = new Map();
 		this.back = [];			/* zooms that Escape goes back to */
 		this.state = { tab: "graph", search: "", regex: false, case: false, invert: false,
-			       icicle: d.options.icicle, recursion: false, heavy: false, classes: null, hide: [], focus: -1, sand: -1, window: null };
+			       icicle: d.options.icicle, recursion: false, heavy: false, group: "", noidle: false, classes: null, hide: [],
+			       focus: -1, sand: -1, window: null };
 		this.build(mount);
 		this.measure();
 		this.theme(this.stored("theme") || "auto");
@@ -1108,6 +1310,8 @@ class Viewer {
 			this.pages.time = el("div", { class: "xf-page", role: "tabpanel", id: "xf-page-time", "aria-labelledby": "xf-tab-time", hidden: true }, this.heat.root);
 		}
 		this.sort = { by: "self", down: true };
+		this.groupBox = el("select", { id: "xf-group", title: "what stands on top of the stacks (g)", change: () => this.regroup(this.groupBox.value) },
+			...this.groups.kinds.map(([kind, label]) => el("option", { value: kind }, label)));
 
 		this.root = el("div", { class: "xf", lang: "en" },
 			el("header", null,
@@ -1121,6 +1325,8 @@ class Viewer {
 						toggle(".*", "regular expression", "regex"), toggle("Aa", "match the case", "case"), this.prev, this.next, this.foundText),
 					el("span", { class: "xf-grow" }),
 					el("div", { class: "xf-group xf-views" },
+						el("label", { for: "xf-group" }, "Group"), this.groupBox,
+						...(this.idle ? [toggle("Hide idle", "leave out stacks that wait for work (h)", "noidle")] : []),
 						toggle("Flip", "root at the top or at the bottom (f)", "icicle"),
 						toggle("Invert", "start at the innermost functions and go outwards (i)", "invert"),
 						toggle("Merge recursion", "direct recursion becomes one box", "recursion"),
@@ -1279,6 +1485,10 @@ class Viewer {
 			p.push("rec=1");
 		if (s.heavy)
 			p.push("order=width");
+		if (s.group)
+			p.push("g=" + s.group);
+		if (s.noidle)
+			p.push("idle=0");
 		if (s.classes)
 			p.push("c=" + [...s.classes].sort().join("."));
 		if (s.focus >= 0)
@@ -1322,7 +1532,14 @@ class Viewer {
 		if (raw === this.hash && this.tree)
 			return;
 		Object.assign(s, { tab: "graph", search: "", regex: false, case: false, invert: false, icicle: o.icicle,
-				   recursion: false, heavy: false, classes: null, hide: [], focus: -1, sand: -1, window: null });
+				   recursion: false, heavy: false, group: "", noidle: false, classes: null, hide: [], focus: -1, sand: -1,
+				   window: null });
+		/* Groups first: others may name their frames. */
+		const group = (/(?:^|&)g=([a-z]+)/.exec(raw) || [])[1];
+		if (group && this.groups.known(group)) {
+			s.group = group;
+			this.groups.make(group);
+		}
 		for (const part of raw.split("&")) {
 			const k = part.indexOf("="), name = part.slice(0, k), v = part.slice(k + 1);
 			if (name === "t" && this.pages[v])
@@ -1341,6 +1558,8 @@ class Viewer {
 				s.recursion = true;
 			else if (name === "order")
 				s.heavy = v === "width";
+			else if (name === "idle")
+				s.noidle = v === "0" && this.idle !== null;
 			else if (name === "c")
 				s.classes = new Set(v.split(".").map(Number).filter((c) => c >= 0 && c < CLASSES.length));
 			else if (name === "f")
@@ -1388,10 +1607,16 @@ class Viewer {
 	/* Derives the tree anew; the zoom stays where its path is still found. */
 	rebuild(titles)
 	{
-		const s = this.state;
+		const s = this.state, idle = s.noidle ? this.idle : null;
+		let t = this.whole, of = { self: null, idle: null };
 
-		const self = s.window && this.times ? this.times.selves(this.whole.n, s.window) : null;
-		this.upright = derive(this.model, this.whole, Object.assign({}, s, { invert: false, self }));
+		if (s.group)
+			t = this.groups.tree(s.group, s.window, idle);
+		else
+			of = { self: s.window && this.times ? this.times.selves(t.n, s.window) : null, idle };
+		this.upright = derive(this.model, t, Object.assign({}, s, { invert: false }, of));
+		if (this.times)
+			this.times.count(idle);
 		this.tree = s.invert ? invert(this.model, this.upright, s.heavy) : this.upright;
 		this.back = [];
 		this.tableOf = null;
@@ -1411,6 +1636,7 @@ class Viewer {
 		}
 		for (const name in this.toggles)
 			this.toggles[name].setAttribute("aria-pressed", s[name] ? "true" : "false");
+		this.groupBox.value = s.group;
 		this.pane.icicle = s.icicle;
 		this.showLegend();
 		this.showCrumbs();
@@ -1429,7 +1655,7 @@ class Viewer {
 	reset()
 	{
 		Object.assign(this.state, { search: "", regex: false, case: false, invert: false, icicle: this.d.options.icicle,
-					    recursion: false, heavy: false, classes: null, hide: [], focus: -1, window: null });
+					    recursion: false, heavy: false, group: "", noidle: false, classes: null, hide: [], focus: -1, window: null });
 		this.input.value = "";
 		this.rebuild(null);
 		this.toHash(true);
@@ -1463,7 +1689,7 @@ class Viewer {
 			this.zoomTo(this.back.length ? this.back.pop() : 0, true);
 		else if (s.search)
 			this.clearSearch();
-		else if (s.classes || s.hide.length || s.focus >= 0 || s.window)
+		else if (s.classes || s.hide.length || s.focus >= 0 || s.window || s.noidle)
 			this.reset();
 	}
 	showCrumbs()
@@ -1495,6 +1721,12 @@ class Viewer {
 			items.push(el("button", { type: "button", class: "xf-warn", title: "press to undo", click: undo }, text + " ×"));
 		fill(this.crumbs, ...items);
 		this.crumbs.hidden = !notes.length && (s.tab !== "graph" || !z);
+	}
+	regroup(kind)
+	{
+		this.state.group = kind;
+		this.rebuild(null);
+		this.toHash(true);
 	}
 	filter(change)
 	{
@@ -1902,7 +2134,7 @@ class Viewer {
 		p.setAttribute("aria-label", name === "help" ? "Help" : "Details");
 		if (name === "help") {
 			const keys = [["/", "search"], ["n  N", "next, previous match"], ["← →", "neighbours"], ["↑ ↓", "caller, widest callee"],
-				["Enter", "zoom to the selected box"], ["Esc", "go back"], ["r", "reset"], ["f", "flip"], ["i", "invert"], ["c", "copy the name"],
+				["Enter", "zoom to the selected box"], ["Esc", "go back"], ["r", "reset"], ["f", "flip"], ["i", "invert"], ["g", "group"], ["h", "hide idle"], ["c", "copy the name"],
 				["s", "copy the stack"], ["d", "light, dark"], ["Shift+F10", "menu of the box (or the right mouse button)"], ["?", "this help"]];
 			const dl = el("dl", { class: "xf-keys" });
 			for (const [k, v] of keys)
@@ -1913,7 +2145,7 @@ class Viewer {
 			return;
 		}
 		const d = this.d, facts = d.facts.slice();
-		facts.unshift(["total", count(this.scaled(this.total)) + " " + this.unit], ["boxes", count(this.whole.n - 1)], ["functions", count(this.model.n)]);
+		facts.unshift(["total", count(this.scaled(this.total)) + " " + this.unit], ["boxes", count(this.whole.n - 1)], ["functions", count(this.model.own)]);
 		if (d.event)
 			facts.unshift(["event", d.event]);
 		if (d.notes)
@@ -2045,6 +2277,7 @@ class Viewer {
 			"/": () => { this.input.focus(); this.input.select(); },
 			n: () => this.step(1), N: () => this.step(-1), r: () => this.reset(), "?": () => this.panel("help"),
 			f: () => this.toggles.icicle.click(), i: () => this.toggles.invert.click(), d: () => this.themeButton.click(),
+			g: () => this.groupBox.focus(), h: () => this.toggles.noidle && this.toggles.noidle.click(),
 			c: () => this.copy(name()), s: () => this.copy(this.stackText(pane, node)),
 		};
 		if (acts[e.key]) {

@@ -201,6 +201,26 @@ static void make_timed(void)
 	profile_add_sample(&prof, &s);
 }
 
+/* Two events, two processors, three threads of two processes; some are of nobody. */
+static void make_events(void)
+{
+	static const u32 pids[] = { 7, 7, 30, UINT32_MAX };
+	frame_id comm = frame("app", "", "", 0, SPACE_NONE, FRAME_GROUP), work = frame("work", "app", "", 0, SPACE_USER, 0);
+	frame_id idle = frame("do_idle", "vmlinux", "", 0, SPACE_KERNEL, 0);
+	node_id root = profile_child(&prof, 0, comm), nodes[] = { profile_child(&prof, root, work), profile_child(&prof, root, idle) };
+	u32 faults = profile_event(&prof, strtab_adds(&strings, "faults")), i;
+
+	for (i = 0; i < 100; i++) {
+		struct profile_sample s = { .time = 1000000000ULL + i * 1000000ULL, .weight = i < 50 ? 1 : 3, .node = nodes[i % 5 == 0] };
+
+		s.event = i % 10 == 9 ? faults : 0;
+		s.cpu = i % 4 == 3 ? UINT32_MAX : i % 4 == 0;
+		s.pid = pids[i % 4];
+		s.tid = s.pid == UINT32_MAX ? s.pid : s.pid + i % 2;
+		profile_add_sample(&prof, &s);
+	}
+}
+
 static const char *option(int argc, char **argv, const char *name)
 {
 	size_t n = strlen(name);
@@ -240,7 +260,7 @@ int main(int argc, char **argv)
 	struct out o;
 
 	if (!w) {
-		fputs("usage: make-graph FORMAT xen|big|deep|hostile|huge|timed|empty [NUMBER] [OPTION=VALUE …]\n", stderr);
+		fputs("usage: make-graph FORMAT xen|big|deep|hostile|huge|timed|events|empty [NUMBER] [OPTION=VALUE …]\n", stderr);
 		return 2;
 	}
 	strtab_init(&strings);
@@ -281,6 +301,10 @@ int main(int argc, char **argv)
 	} else if (!strcmp(kind, "timed")) {
 		prof.keep_samples = true;
 		make_timed();
+	} else if (!strcmp(kind, "events")) {
+		prof.keep_samples = true;
+		vo.event = -1;
+		make_events();
 	} else if (!strcmp(kind, "huge")) {
 		make_huge();
 	}

@@ -141,6 +141,11 @@ async function audit(browser) {
 		await timed.waitForTimeout(100);
 		const heat = await timed.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
 		t.equal(heat.violations.map(x => `${x.id}: ${x.nodes[0].html.slice(0, 120)}`), [], `axe-core, ${scheme}, Time`);
+		await timed.locator('[role=tab]', { hasText: 'Graph' }).click();
+		await timed.getByLabel('Group', { exact: true }).selectOption({ label: 'thread' });
+		await timed.waitForTimeout(100);
+		const grouped = await timed.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+		t.equal(grouped.violations.map(x => `${x.id}: ${x.nodes[0].html.slice(0, 120)}`), [], `axe-core, ${scheme}, by thread`);
 		await timed.context().close();
 		await page.evaluate(() => { document.querySelector('.xf-search').removeAttribute('aria-label'); document.querySelector('.xf-search').removeAttribute('placeholder'); });
 		const bad = await page.evaluate(() => window.axe.run(document));

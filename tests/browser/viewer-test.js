@@ -2,8 +2,12 @@
 // The viewer in a real browser: what people do with it, in the SVG and in the HTML file.  The right
 // answers come from the stacks of make_xen() in make-graph.c, added up by hand.
 'use strict';
+const child = require('child_process');
 const fs = require('fs');
+const path = require('path');
 const t = require('./lib.js');
+
+const SECOND = 1e9;
 
 const line = page => page.locator('.xf-line').innerText();
 const found = page => page.locator('.xf-found').innerText();
@@ -352,6 +356,162 @@ async function time(browser) {
 	await page.context().close();
 }
 
+// The recording of a Xen host: what must come out is counted from its oracle, where each sample has a line
+// "S number comm pid tid cpu time cpumode" and lines of frames, the innermost first.
+function oracle() {
+	const top = process.env.abs_top_srcdir || '.', zlib = require('zlib');
+	const text = zlib.gunzipSync(fs.readFileSync(path.join(top, 'tests/data/corpus/xen-hv/perf.oracle.txt.gz'))).toString();
+	const samples = [];
+	for (const row of text.split('\n').map(x => x.split('\t')))
+		if (row[0] === 'S')
+			samples.push({ comm: row[2], pid: row[3] | 0, tid: row[4] | 0, cpu: Number(row[5]), time: Number(row[6]), frames: [] });
+		else if (row.length > 2)
+			samples[samples.length - 1].frames.push({ space: row[0], name: row[2] });
+	return samples;
+}
+
+function tally(samples, key) {
+	const n = {};
+	for (const s of samples)
+		n[key(s)] = (n[key(s)] || 0) + 1;
+	return n;
+}
+
+// Boxes on the root with their weights.
+const tops = (page) => page.evaluate(() => {
+	const v = document.documentElement.xenflame, x = v.tree, n = {};
+	for (let c = 1; c < x.n; c = x.end[c])
+		n[v.model.title[x.frame[c]]] = x.total[c];
+	return n;
+});
+const sorted = n => Object.entries(n).sort((a, b) => a[0] < b[0] ? -1 : 1);
+const choose = (page, what) => page.getByLabel('Group', { exact: true }).selectOption({ label: what });
+
+async function groups(browser) {
+	const top = process.env.abs_top_srcdir || '.', build = process.env.abs_top_builddir || '.';
+	const file = path.join(t.dir, 'host.html'), recording = path.join(top, 'examples/xen-host/perf.data.kvm');
+	child.execFileSync(path.join(build, 'xenflame'), [recording, '-o', file], { stdio: 'ignore' });
+	t.ok(fs.statSync(file).size < 200000, `the example's page is small (${fs.statSync(file).size} bytes)`);
+	const samples = oracle(), id = (kind, x) => `${kind} ${x === -1 ? '?' : x}`;
+	let page = await t.open(browser, file);
+	// Xen's own idle loop is no command's; a sample of no process has perf's name for that.
+	const onTop = s => s.pid === 0 && s.frames.every(f => f.space === 'H') ? '[xen]' : s.comm === '?' ? ':-1' : s.comm;
+	const byComm = sorted(tally(samples, onTop));
+	t.equal(sorted(await tops(page)), byComm, 'by command, as counted from the oracle');
+	t.equal(await page.getByLabel('Group', { exact: true }).locator('option').allInnerTexts(), ['command', 'process', 'thread', 'CPU', 'domain', 'space'], 'groups to choose from');
+	for (const [label, kind, key] of [['process', 'pid', s => id('pid', s.pid)], ['thread', 'tid', s => id('tid', s.tid)], ['CPU', 'cpu', s => id('cpu', s.cpu)]]) {
+		await choose(page, label);
+		t.equal(sorted(await tops(page)), sorted(tally(samples, key)), `by ${label}`);
+		t.equal(await hash(page), `#g=${kind}`, 'in the address');
+	}
+	t.equal(Object.keys(await tops(page)), ['cpu 0', 'cpu 1'], 'in order');
+	const onCpu = tally(samples, s => `${s.cpu} ${s.comm}`);
+	t.equal(await page.evaluate(() => {
+		const v = document.documentElement.xenflame;
+		return v.tree.total[v.followTitles(v.tree, ['cpu 1', 'hc-mmap'])];
+	}), onCpu['1 hc-mmap'], 'commands stand on their group');
+
+	// Other tabs and filters are of the regrouped tree.
+	await t.clickBox(page, ['cpu 1', 'hc-mmap']);
+	t.equal(await hash(page), '#g=cpu&z=cpu+1;hc-mmap', 'zoom within a group');
+	await search(page, 'cpu 0');
+	t.match(await found(page), new RegExp(`${(100 * tally(samples, s => s.cpu)[0] / samples.length).toFixed(2)}% of all`), 'a search finds groups');
+	await search(page, '');
+	await page.locator('[role=tab]', { hasText: 'Table' }).click();
+	t.match(await page.locator('caption').innerText(), /functions/, 'table');
+	const first = page.locator('tbody tr').first(), leader = await first.locator('button').innerText();
+	await first.locator('button').click();
+	const callers = await page.evaluate(() => {
+		const v = document.documentElement.xenflame, x = v.callers.tree;
+		return [...x.frame].map((f, i) => [v.model.title[f], x.self[i]]).filter(([name]) => /^cpu /.test(name)).reduce((sum, [, n]) => sum + n, 0) === x.total[0];
+	});
+	t.ok(callers, `callers of ${leader} go out to the groups`);
+	await page.goto(`file://${file}#g=cpu&w=2-4`);
+	await page.reload();
+	await page.waitForFunction(() => document.documentElement.xenflame);
+	const zero = Math.min(...samples.map(s => s.time));
+	t.equal(zero > 1e6 && sorted(await tops(page)),
+		sorted(tally(samples.filter(s => (s.time - zero) / SECOND >= 2 && (s.time - zero) / SECOND < 4), s => id('cpu', s.cpu))), 'groups in a window of time');
+	await page.keyboard.press('r');
+	t.equal([await hash(page), sorted(await tops(page)), await page.getByLabel('Group', { exact: true }).inputValue()], ['', byComm, ''], 'reset');
+
+	await choose(page, 'space');
+	const space = { H: 'hypervisor', K: 'kernel', U: 'user' };
+	t.equal(sorted(await tops(page)), sorted(tally(samples, s => space[s.frames[0].space])), 'by space of the innermost frame');
+	await choose(page, 'command');
+	t.equal(await hash(page), '', 'and back');
+
+	// Idle: what the program itself leaves out by --no-idle.
+	const busy = JSON.parse(child.execFileSync(path.join(build, 'xenflame'), ['--no-idle', '--format=d3', recording], { stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1 << 28 })).value;
+	await page.locator('button', { hasText: 'Hide idle' }).click();
+	t.ok(busy > 0 && busy < samples.length, `there are idle stacks (${samples.length - busy})`);
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.tree.total[0]), busy, 'idle stacks are hidden');
+	t.equal(await hash(page), '#idle=0', 'in the address');
+	await choose(page, 'CPU');
+	t.equal(Object.values(await tops(page)).reduce((a, b) => a + b, 0), busy, 'in groups too');
+	await page.locator('[role=tab]', { hasText: 'Time' }).click();
+	t.equal(await page.evaluate(() => document.documentElement.xenflame.times.heat.reduce((a, b) => a + b, 0)), busy, 'and in the map over time');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+
+	// By keyboard alone.
+	page = await t.open(browser, file);
+	await page.keyboard.press('g');
+	t.equal(await page.evaluate(() => document.activeElement.localName), 'select', 'g goes to the groups');
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('ArrowDown');
+	t.equal(await hash(page), '#g=tid', 'arrows choose');
+	await page.context().close();
+	page = await t.open(browser, `file://${file}#g=pid&idle=0&z=pid+74;hc-mmap`);
+	t.match(await crumbs(page), /pid 74[^]*hc-mmap/, 'group and zoom from the address');
+	await page.context().close();
+
+	// A sample without a time is of an unknown group, not lost; no group of what the file does not tell.
+	page = await t.open(browser, `file://${t.graph('html', 'timed')}#g=pid`);
+	t.equal(await tops(page), { 'pid 1': 1000, 'pid ?': 1 }, 'samples without a time');
+	await page.context().close();
+
+	// Several events: they are the groups at first. By make_events() of make-graph.c.
+	page = await t.open(browser, t.graph('html', 'events'));
+	const made = [...Array(100).keys()].map(i => ({ w: i < 50 ? 1 : 3, idle: i % 5 === 0, event: i % 10 === 9 ? 'faults' : 'cycles', cpu: [1, 0, 0, -1][i % 4], tid: [7, 8, 30, -1][i % 4] }));
+	const weigh = (key, which = () => true) => {
+		const n = {};
+		for (const s of made.filter(which))
+			n[key(s)] = (n[key(s)] || 0) + s.w;
+		return sorted(n);
+	};
+	t.equal(sorted(await tops(page)), weigh(s => s.event), 'by event');
+	await choose(page, 'command');
+	t.equal(await tops(page), { app: 200 }, 'by command: all events');
+	await choose(page, 'CPU');
+	t.equal(sorted(await tops(page)), weigh(s => id('cpu', s.cpu)), 'by CPU, where one is not known');
+	await page.getByLabel('Group', { exact: true }).focus();
+	await page.keyboard.press('h');
+	t.equal(sorted(await tops(page)), weigh(s => id('cpu', s.cpu)), 'no key while the list has the focus');
+	await page.locator('button', { hasText: 'Hide idle' }).click();
+	t.equal(sorted(await tops(page)), weigh(s => id('cpu', s.cpu), s => !s.idle), 'without idle');
+	await choose(page, 'thread');
+	t.equal(Object.keys(await tops(page)), ['tid 7', 'tid 8', 'tid 30', 'tid ?'], 'threads in order of numbers');
+	t.equal(sorted(await tops(page)), weigh(s => id('tid', s.tid), s => !s.idle), 'by thread');
+	const below = await page.evaluate(() => {
+		const v = document.documentElement.xenflame;
+		return v.tree.total[v.followTitles(v.tree, ['tid 8', 'cycles', 'app', 'work'])];
+	});
+	t.equal(below, made.filter(s => s.tid === 8 && s.event === 'cycles' && !s.idle).reduce((sum, s) => sum + s.w, 0), 'events stand below');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+
+	page = await t.open(browser, `file://${t.graph('html', 'xen')}#g=pid`);
+	t.equal(await page.getByLabel('Group', { exact: true }).locator('option').allInnerTexts(), ['command', 'domain', 'space'], 'without samples: what stacks tell');
+	t.equal(Object.keys(await tops(page)), ['[guest]', 'dd', 'java'], 'and an unknown group is none');
+	await choose(page, 'domain');
+	t.equal(await tops(page), { dom0: 850, 'other domains': 150 }, 'by domain');
+	await choose(page, 'space');
+	t.equal(await tops(page), { hypervisor: 400, kernel: 180, user: 270, 'guest kernel': 100, 'guest user': 50 }, 'by space');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+}
+
 t.run(async (browser) => {
 	for (const format of ['svg', 'html']) {
 		const file = t.graph(format, 'xen');
@@ -367,4 +527,5 @@ t.run(async (browser) => {
 	await sizes(browser);
 	await pictures(browser);
 	await time(browser);
+	await groups(browser);
 });
