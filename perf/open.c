@@ -12,6 +12,7 @@ static const struct perf_format *const formats[] = {
 	&format_speedscope,
 	&format_json,
 	&format_d3,
+	&format_pprof,
 };
 
 const char *const *perf_format_names(void)

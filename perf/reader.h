@@ -81,6 +81,7 @@ extern const struct perf_format format_xen_console;
 extern const struct perf_format format_speedscope;
 extern const struct perf_format format_json;
 extern const struct perf_format format_d3;
+extern const struct perf_format format_pprof;
 
 /* ---- frames of text formats: text.c ---- */
 

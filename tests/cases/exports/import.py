@@ -45,7 +45,7 @@ def folded(source, *options):
     return sorted(out.split(b'\n')[:-1]) if rc == 0 else f'exit {rc}: {err}'
 
 
-FORMATS = {'speedscope': (), 'json': (), 'd3': ()}
+FORMATS = {'speedscope': (), 'json': (), 'd3': (), 'pprof': ()}
 sources = [os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')]
 for pattern in ('**/*.data', '**/*.data.kvm', 'local/variants/*.txt', 'public/*/*.txt'):
     sources += sorted(glob.glob(os.path.join(corpus, pattern), recursive=True))
@@ -119,6 +119,43 @@ for what, profile in (('frames out of range', {'samples': [[0, 99], [0]], 'weigh
     p = path('part.json', dict(scope, profiles=[dict(scope['profiles'][0], **profile)]))
     r = subprocess.run([xenflame, '--offline', p, '--format=folded'], capture_output=True, check=False, timeout=60)
     ok((r.returncode, r.stdout) == (0, b'main 2\n') and b'1 stacks without' in r.stderr, f'left out and told: {what}', (r.stdout, r.stderr))
+# pprof, by hand: two sample types, packed and single numbers, an inlined function, a location without functions.
+def varint(v):
+    out = b''
+    while v >= 0x80:
+        out += bytes([v & 0x7f | 0x80])
+        v >>= 7
+    return out + bytes([v])
+
+
+def num(n, v):
+    return varint(n << 3) + varint(v)
+
+
+def msg(n, b):
+    return varint(n << 3 | 2) + varint(len(b)) + b
+
+
+strings = ['', 'samples', 'count', 'cpu', 'main', 'inner', 'outer', '/usr/lib/libx.so', 'a.c']
+body = (msg(1, num(1, 1) + num(2, 2)) + msg(1, num(1, 3) + num(2, 2)) +
+        msg(2, msg(1, varint(77) + varint(5)) + msg(2, varint(3) + varint(30))) + msg(2, num(1, 9) + num(1, 5) + num(2, 1) + num(2, 0)) +
+        msg(3, num(1, 2) + num(5, 7)) + msg(4, num(1, 5) + msg(4, num(1, 1))) +
+        msg(4, num(1, 77) + num(2, 2) + msg(4, num(1, 2) + num(2, 12)) + msg(4, num(1, 3))) + msg(4, num(1, 9) + num(2, 2) + num(3, 0x1234)) +
+        msg(5, num(1, 1) + num(2, 4)) + msg(5, num(1, 2) + num(2, 5) + num(4, 8)) + msg(5, num(1, 3) + num(2, 6)) +
+        b''.join(msg(6, x.encode()) for x in strings))
+ok(folded(path('h.pb', body)) == [b'main;[libx.so+0x1234] 1', b'main;outer;inner 3'], 'pprof, by hand', folded(path('h.pb')))
+ok(folded(path('h.pb'), '--event=cpu') == [b'main;outer;inner 30'], 'and its second sample type', folded(path('h.pb'), '--event=cpu'))
+for what, content in (('half a file', body[:len(body) // 2]), ('a value too few', body + msg(2, num(1, 5) + num(2, 1))), ('an endless number', body + b'\xff' * 12),
+                      ('a length beyond the end', body + b'\x12\x7f')):
+    rc, out, err = run(path('bad.pb', content), '--format=folded', '--input-format=pprof')
+    ok(rc == 1 and err.startswith('xenflame: ') and not out, f'pprof refused: {what}', (rc, out[:80], err))
+crashes = []
+for i in range(0, len(body), 2):
+    for c in (0, 0x7f, 0x80, 0xff):
+        rc, out, err = run(path('fuzz.pb', body[:i] + bytes([c]) + body[i + 1:]), '--format=folded', '--input-format=pprof')
+        if rc not in (0, 1) or (rc == 1 and not err):
+            crashes.append((i, c, rc))
+ok(not crashes, 'damaged bytes of pprof do no harm', crashes)
 # Bytes changed one by one: an answer each time, never a crash.
 data = bytearray(json.dumps(scope).encode())
 crashes = []
