@@ -854,6 +854,33 @@ static void take_item(struct pipeline *p, const struct perf_item *it)
 
 /* ---- what is to be told when all is read ---- */
 
+static double share(u64 part, u64 all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* "busybox 8.1 %, libc.so.6 2 %, 3 more": the modules that cost most; `frames` by str_id, overwritten. */
+static void add_worst_modules(struct buf *b, const struct strtab *t, u64 *frames, size_t n, u64 all)
+{
+	size_t i, best, shown = 0, more = 0;
+
+	for (; shown < 3; shown++) {
+		for (i = best = 0; i < n; i++)
+			if (frames[i] > frames[best])
+				best = i;
+		if (!n || !frames[best])
+			return;
+		buf_printf(b, "%s%s ", shown ? ", " : "", best ? strtab_get(t, (str_id)best) : "no module");
+		buf_f(b, share(frames[best], all), 1);
+		buf_puts(b, " %");
+		frames[best] = 0;
+	}
+	for (i = 0; i < n; i++)
+		more += frames[i] != 0;
+	if (more)
+		buf_printf(b, ", %zu more", more);
+}
+
 /* Frames of samples that have no name, by space and module. */
 static void tell_unresolved(struct pipeline *p)
 {
@@ -864,9 +891,9 @@ static void tell_unresolved(struct pipeline *p)
 	};
 	struct run *r = p->run;
 	const struct profile *prof = &r->profile;
-	struct { str_id module; u64 frames; } top[SPACE_NR] = { { 0, 0 } };
 	u64 all[SPACE_NR] = { 0 }, unresolved[SPACE_NR] = { 0 };
 	VEC(u64) by_module[SPACE_NR] = { { 0 } };
+	struct buf b = BUF_INIT;
 	u64 *total;
 	size_t i;
 	u32 s;
@@ -888,17 +915,16 @@ static void tell_unresolved(struct pipeline *p)
 		by_module[f->space].v[f->module] = add_saturated(by_module[f->space].v[f->module], total[i]);
 	}
 	for (s = 0; s < SPACE_NR; s++) {
-		for (i = 0; i < by_module[s].n; i++)
-			if (by_module[s].v[i] > top[s].frames) {
-				top[s].frames = by_module[s].v[i];
-				top[s].module = (str_id)i;
-			}
-		if (unresolved[s] && s != SPACE_NONE)
-			diag_addf(&r->diag, kinds[s], unresolved[s], "%.1f %% of all %s frames, most in %s",
-				  100.0 * (double)unresolved[s] / (double)all[s], space_name(s),
-				  top[s].module ? strtab_get(&r->strings, top[s].module) : "no module");
+		buf_clear(&b);
+		if (unresolved[s] && s != SPACE_NONE) {
+			buf_f(&b, share(unresolved[s], all[s]), 1);
+			buf_printf(&b, " %% of all %s frames: ", space_name(s));
+			add_worst_modules(&b, &r->strings, by_module[s].v, by_module[s].n, all[s]);
+			diag_add(&r->diag, kinds[s], unresolved[s], buf_str(&b));
+		}
 		vec_release(&by_module[s]);
 	}
+	buf_release(&b);
 	vec_release(&p->node_samples);
 }
 
