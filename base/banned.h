@@ -8,18 +8,18 @@
 #include <string.h>
 
 #undef strcpy
-#define strcpy(a, b)	use_buf_or_memcpy_with_a_known_length()
+#define strcpy(a, b) use_buf_or_memcpy_with_a_known_length()
 #undef strcat
-#define strcat(a, b)	use_buf()
+#define strcat(a, b) use_buf()
 #undef strncpy
 #define strncpy(a, b, c) strncpy_does_not_terminate()
 #undef sprintf
-#define sprintf(...)	use_snprintf_or_buf_printf()
+#define sprintf(...) use_snprintf_or_buf_printf()
 #undef strtok
-#define strtok(a, b)	strtok_has_hidden_state()
+#define strtok(a, b) strtok_has_hidden_state()
 #undef atoi
-#define atoi(a)		use_parse_dec()
+#define atoi(a) use_parse_dec()
 #undef gets
-#define gets(a)		never()
+#define gets(a) never()
 
 #endif

@@ -25,13 +25,13 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)	((a) < (b) ? (a) : (b))
-#define MAX(a, b)	((a) > (b) ? (a) : (b))
-#define MUST_CHECK	__attribute__((warn_unused_result))
-#define PRINTF(f, a)	__attribute__((format(printf, f, a)))
-#define LIKELY(x)	__builtin_expect(!!(x), 1)
-#define UNLIKELY(x)	__builtin_expect(!!(x), 0)
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)     ((a) < (b) ? (a) : (b))
+#define MAX(a, b)     ((a) > (b) ? (a) : (b))
+#define MUST_CHECK    __attribute__((warn_unused_result))
+#define PRINTF(f, a)  __attribute__((format(printf, f, a)))
+#define LIKELY(x)     __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)   __builtin_expect(!!(x), 0)
 
 /* Sum, at most UINT64_MAX: counts of the input can be anything. */
 static inline u64 add_saturated(u64 a, u64 b)
@@ -44,7 +44,8 @@ static inline u64 add_saturated(u64 a, u64 b)
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xreallocarray(void *p, size_t n, size_t size);
-/* libiberty takes its memory from functions of these names: with all of them here it takes it from us. */
+/* libiberty takes its memory from functions of these names: with all of them here it takes it from
+ * us. */
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
@@ -54,7 +55,7 @@ char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 /* ---- error: why a call failed, one line ---- */
 
 struct error {
-	char msg[600];		/* "" while nothing has failed */
+	char msg[600]; /* "" while nothing has failed */
 };
 
 /*
@@ -71,32 +72,39 @@ int error_errno(struct error *err, const char *fmt, ...) PRINTF(2, 3);
 /* Grows *v so that it holds at least `need` items of `size` bytes. */
 void vec_grow(void **v, size_t *cap, size_t need, size_t size);
 
-#define VEC(T)		struct { T *v; size_t n, cap; }
-#define vec_push(vec, item) do {						\
-	if ((vec)->n == (vec)->cap)						\
-		vec_grow((void **)&(vec)->v, &(vec)->cap, (vec)->n + 1,		\
-			 sizeof(*(vec)->v));					\
-	(vec)->v[(vec)->n++] = (item);						\
-} while (0)
+#define VEC(T)                 \
+	struct {               \
+		T *v;          \
+		size_t n, cap; \
+	}
+#define vec_push(vec, item)                                                     \
+	do {                                                                    \
+		if ((vec)->n == (vec)->cap)                                     \
+			vec_grow((void **)&(vec)->v, &(vec)->cap, (vec)->n + 1, \
+				 sizeof(*(vec)->v));                            \
+		(vec)->v[(vec)->n++] = (item);                                  \
+	} while (0)
 /* Makes room for `k` more items without changing n. */
-#define vec_reserve(vec, k) do {						\
-	if ((vec)->cap - (vec)->n < (k))					\
-		vec_grow((void **)&(vec)->v, &(vec)->cap, (vec)->n + (k),	\
-			 sizeof(*(vec)->v));					\
-} while (0)
-#define vec_release(vec) do {							\
-	free((vec)->v);								\
-	(vec)->v = NULL;							\
-	(vec)->n = (vec)->cap = 0;						\
-} while (0)
+#define vec_reserve(vec, k)                                                       \
+	do {                                                                      \
+		if ((vec)->cap - (vec)->n < (k))                                  \
+			vec_grow((void **)&(vec)->v, &(vec)->cap, (vec)->n + (k), \
+				 sizeof(*(vec)->v));                              \
+	} while (0)
+#define vec_release(vec)                   \
+	do {                               \
+		free((vec)->v);            \
+		(vec)->v = NULL;           \
+		(vec)->n = (vec)->cap = 0; \
+	} while (0)
 
 /* ---- arena: memory with one common end ---- */
 
 struct arena_chunk;
 struct arena {
-	struct arena_chunk *chunks;	/* newest first */
-	char *p, *end;			/* free part of the newest one */
-	size_t total;			/* bytes handed out since init or clear */
+	struct arena_chunk *chunks; /* newest first */
+	char *p, *end;              /* free part of the newest one */
+	size_t total;               /* bytes handed out since init or clear */
 };
 
 void arena_init(struct arena *a);
@@ -110,7 +118,8 @@ void arena_release(struct arena *a);
 
 /* ---- hashing ---- */
 
-/* 64-bit hash of bytes, the same on every machine of one byte order; not for use against attackers' floods. */
+/* 64-bit hash of bytes, the same on every machine of one byte order; not for use against attackers'
+ * floods. */
 u64 hash_bytes(const void *p, size_t n, u64 seed);
 u64 hash_u64(u64 x);
 
@@ -119,13 +128,13 @@ u64 hash_u64(u64 x);
  * where they are (an array of the caller); the table holds id and 32 bits of
  * the hash.  Id 0xffffffff is reserved.
  */
-#define INDEX_NONE	UINT32_MAX
+#define INDEX_NONE UINT32_MAX
 struct index_slot {
 	u32 id, hash;
 };
 struct index {
 	struct index_slot *slots;
-	u32 mask;		/* number of slots - 1, or 0 while empty */
+	u32 mask; /* number of slots - 1, or 0 while empty */
 	u32 n;
 };
 typedef bool (*index_eq_fn)(const void *ctx, u32 id, const void *key);
@@ -143,7 +152,7 @@ void sha256(const void *data, size_t n, u8 out[32]);
 
 /* ---- interned strings ---- */
 
-typedef u32 str_id;		/* 0 is the empty string; equal ids mean equal strings */
+typedef u32 str_id; /* 0 is the empty string; equal ids mean equal strings */
 
 struct strtab {
 	struct arena arena;
@@ -177,7 +186,10 @@ struct buf {
 	size_t n, cap;
 };
 
-#define BUF_INIT	{ NULL, 0, 0 }
+#define BUF_INIT           \
+	{                  \
+		NULL, 0, 0 \
+	}
 void buf_release(struct buf *b);
 static inline void buf_clear(struct buf *b)
 {
@@ -191,7 +203,8 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_u64(struct buf *b, u64 v);
 /* Lower-case hexadecimal without leading zeros or prefix. */
 void buf_hex(struct buf *b, u64 v);
-/* `v` with at most `digits` (0-9) decimals, trailing zeros and a trailing point left out; never "-0", never an exponent. */
+/* `v` with at most `digits` (0-9) decimals, trailing zeros and a trailing point left out; never
+ * "-0", never an exponent. */
 void buf_f(struct buf *b, double v, int digits);
 /* NUL-terminated view, borrowed until the next change. */
 const char *buf_str(struct buf *b);
@@ -204,7 +217,7 @@ const char *buf_str(struct buf *b);
  */
 struct cursor {
 	const u8 *start, *p, *end;
-	bool swap;		/* the data is of the other byte order */
+	bool swap; /* the data is of the other byte order */
 	bool bad;
 };
 
@@ -232,7 +245,7 @@ enum space {
 	SPACE_HV,
 	SPACE_GUEST_USER,
 	SPACE_GUEST_KERNEL,
-	SPACE_NONE,		/* frames that are not code: comms, groups, [guest] … */
+	SPACE_NONE, /* frames that are not code: comms, groups, [guest] … */
 	SPACE_NR
 };
 
@@ -257,61 +270,62 @@ static inline bool space_is_hv_text(u64 addr)
 
 /* How an address of a call chain came to be; decides where it is looked up. */
 enum addr_kind {
-	ADDR_EXACT,		/* an interrupted instruction: looked up as it is */
-	ADDR_RETURN,		/* return address: looked up at address - 1 */
-	ADDR_ADJUSTED,		/* the caller subtracted already: looked up as it is */
+	ADDR_EXACT,    /* an interrupted instruction: looked up as it is */
+	ADDR_RETURN,   /* return address: looked up at address - 1 */
+	ADDR_ADJUSTED, /* the caller subtracted already: looked up as it is */
 };
 
 enum frame_flag {
-	FRAME_INLINED = 1 << 0,		/* has no address of its own: inlined into the next outer frame */
-	FRAME_UNRESOLVED = 1 << 1,	/* `function` is "[module+0xoffset]" */
+	FRAME_INLINED = 1 << 0, /* has no address of its own: inlined into the next outer frame */
+	FRAME_UNRESOLVED = 1 << 1, /* `function` is "[module+0xoffset]" */
 	FRAME_JIT = 1 << 2,
-	FRAME_BROKEN = 1 << 3,		/* "[broken stack]" */
-	FRAME_DOUBTFUL = 1 << 4,	/* guessed, e.g. by a stack scan */
-	FRAME_GROUP = 1 << 5,		/* no code: comm, pid, event, [guest] … */
+	FRAME_BROKEN = 1 << 3,   /* "[broken stack]" */
+	FRAME_DOUBTFUL = 1 << 4, /* guessed, e.g. by a stack scan */
+	FRAME_GROUP = 1 << 5,    /* no code: comm, pid, event, [guest] … */
 };
 
 /* A frame as it is shown. Identity: space, module, function, flags, and file:line where wanted. */
 struct frame {
-	str_id function;	/* never 0 */
-	str_id module;		/* base name as perf prints it: "vmlinux", "libc.so.6", "xen-syms"; 0 for groups */
-	str_id file;		/* source file as DWARF has it, or 0 */
-	u32 line;		/* 0 = unknown */
-	u8 space;		/* enum space */
-	u8 flags;		/* enum frame_flag */
+	str_id function; /* never 0 */
+	str_id module;   /* base name as perf prints it: "vmlinux", "libc.so.6", "xen-syms"; 0 for
+			    groups */
+	str_id file;     /* source file as DWARF has it, or 0 */
+	u32 line;        /* 0 = unknown */
+	u8 space;        /* enum space */
+	u8 flags;        /* enum frame_flag */
 };
 
 /* ---- diag: what is degraded but not failed ---- */
 
 /* The text, the remedy and whether --strict minds each stand in diag.c, in this order. */
 enum diag_kind {
-	DIAG_UNKNOWN_RECORD,	/* subject: record type; count: records */
-	DIAG_BAD_RECORD,	/* subject: "'f': record at 0x…: what"; count: records */
-	DIAG_TRUNCATED,		/* subject: where; count: bytes not read */
+	DIAG_UNKNOWN_RECORD, /* subject: record type; count: records */
+	DIAG_BAD_RECORD,     /* subject: "'f': record at 0x…: what"; count: records */
+	DIAG_TRUNCATED,      /* subject: where; count: bytes not read */
 	DIAG_UNKNOWN_FEATURE,
-	DIAG_LOST,		/* count: samples that the kernel reports as lost */
-	DIAG_UNKNOWN_ID,	/* samples whose event id no event has */
-	DIAG_OUT_OF_ORDER,	/* records older than an already flushed round */
-	DIAG_BAD_LINE,		/* text: subject "'f': line N: …", count: lines */
-	DIAG_NO_CHAIN,		/* samples without any address */
-	DIAG_IP_ZERO,		/* samples with ip 0 and no chain */
-	DIAG_IP_ZERO_GUEST,	/* such samples that are marked as a guest's */
-	DIAG_BROKEN_STACK,	/* samples with a run of addresses outside every mapping */
-	DIAG_GARBAGE_CONTEXT,	/* chain entries >= -4095 that are no context marker */
-	DIAG_TRUNCATED_STACK,	/* unwound from a stack dump that ends too early */
-	DIAG_HV_DEPTH_1,	/* hypervisor samples with a single hypervisor frame */
-	DIAG_HV_SOFTWARE_EVENT,	/* subject: event; a software clock cannot hold hypervisor frames */
+	DIAG_LOST,              /* count: samples that the kernel reports as lost */
+	DIAG_UNKNOWN_ID,        /* samples whose event id no event has */
+	DIAG_OUT_OF_ORDER,      /* records older than an already flushed round */
+	DIAG_BAD_LINE,          /* text: subject "'f': line N: …", count: lines */
+	DIAG_NO_CHAIN,          /* samples without any address */
+	DIAG_IP_ZERO,           /* samples with ip 0 and no chain */
+	DIAG_IP_ZERO_GUEST,     /* such samples that are marked as a guest's */
+	DIAG_BROKEN_STACK,      /* samples with a run of addresses outside every mapping */
+	DIAG_GARBAGE_CONTEXT,   /* chain entries >= -4095 that are no context marker */
+	DIAG_TRUNCATED_STACK,   /* unwound from a stack dump that ends too early */
+	DIAG_HV_DEPTH_1,        /* hypervisor samples with a single hypervisor frame */
+	DIAG_HV_SOFTWARE_EVENT, /* subject: event; a software clock cannot hold hypervisor frames */
 	DIAG_IMPOSSIBLE_PERIOD,
-	DIAG_UNRESOLVED_HV,	/* subject: module; count: samples' frames */
+	DIAG_UNRESOLVED_HV, /* subject: module; count: samples' frames */
 	DIAG_UNRESOLVED_KERNEL,
 	DIAG_UNRESOLVED_USER,
 	DIAG_UNRESOLVED_GUEST,
-	DIAG_BUILD_ID_MISMATCH,	/* subject: file and both ids */
-	DIAG_SYMBOL_FILE,	/* subject: "'f': why it cannot be used" */
-	DIAG_OTHER_EVENTS,	/* subject: event not drawn; count: its samples */
-	DIAG_GUEST_SAMPLES,	/* samples of guests, shown under [guest] */
-	DIAG_CPU_UNSEEN,	/* count: CPUs without a sample */
-	DIAG_NOTE,		/* subject: the whole text; count: how often */
+	DIAG_BUILD_ID_MISMATCH, /* subject: file and both ids */
+	DIAG_SYMBOL_FILE,       /* subject: "'f': why it cannot be used" */
+	DIAG_OTHER_EVENTS,      /* subject: event not drawn; count: its samples */
+	DIAG_GUEST_SAMPLES,     /* samples of guests, shown under [guest] */
+	DIAG_CPU_UNSEEN,        /* count: CPUs without a sample */
+	DIAG_NOTE,              /* subject: the whole text; count: how often */
 	DIAG_NR
 };
 
@@ -321,16 +335,18 @@ struct diag_entry {
 	u64 count;
 };
 
-/* Counts by (kind, subject); at most 64 subjects a kind are kept apart, the rest is added to the subject "…". */
+/* Counts by (kind, subject); at most 64 subjects a kind are kept apart, the rest is added to the
+ * subject "…". */
 struct diag {
 	struct strtab strings;
-	VEC(struct diag_entry) entries;		/* in order of first appearance */
+	VEC(struct diag_entry) entries; /* in order of first appearance */
 	u32 subjects[DIAG_NR];
 };
 
 void diag_init(struct diag *d);
 void diag_release(struct diag *d);
-/* `subject` may be "", or NULL: counted with the kind's first one. Control characters in it are replaced by '?'. */
+/* `subject` may be "", or NULL: counted with the kind's first one. Control characters in it are
+ * replaced by '?'. */
 void diag_add(struct diag *d, enum diag_kind kind, u64 count, const char *subject);
 void diag_addf(struct diag *d, enum diag_kind kind, u64 count, const char *fmt, ...) PRINTF(4, 5);
 /* Sum over all subjects of a kind. */
@@ -346,11 +362,11 @@ const char *diag_name(enum diag_kind kind);
 
 struct out {
 	int fd;
-	bool failed;		/* sticky; told by out_close() */
+	bool failed; /* sticky; told by out_close() */
 	int saved_errno;
-	char *path, *tmp;	/* NULL for standard output and memory */
+	char *path, *tmp; /* NULL for standard output and memory */
 	struct buf buf;
-	struct buf *mem;	/* out_open_mem(): everything goes here */
+	struct buf *mem; /* out_open_mem(): everything goes here */
 };
 
 /*
@@ -370,7 +386,8 @@ void out_printf(struct out *o, const char *fmt, ...) PRINTF(2, 3);
  * when it has grown past its limit.
  */
 void out_flush_if_full(struct out *o);
-/* Flushes, renames, releases. -1 when anything could not be written: then the old file is untouched. */
+/* Flushes, renames, releases. -1 when anything could not be written: then the old file is
+ * untouched. */
 int out_close(struct out *o, struct error *err) MUST_CHECK;
 /* Gives up: removes the temporary file, releases. */
 void out_abort(struct out *o);
@@ -416,16 +433,17 @@ int utf8_next(const char *s, size_t n, u32 *cp);
 /* Appends s[0..n); each byte that is no part of valid UTF-8 becomes U+FFFD. */
 void buf_utf8(struct buf *b, const char *s, size_t n);
 /*
- * Appends s[0..n) as a JSON string with its quotes.  Invalid UTF-8 becomes U+FFFD; control characters, `<`, U+2028
- * and U+2029 are escaped, so that the text can stand in a <script> element.
+ * Appends s[0..n) as a JSON string with its quotes.  Invalid UTF-8 becomes U+FFFD; control
+ * characters, `<`, U+2028 and U+2029 are escaped, so that the text can stand in a <script> element.
  */
 void buf_json(struct buf *b, const char *s, size_t n);
 
 /*
  * Names in folded stacks ("a;b;c 12").  Bytes that the format would take for its own (`;`, control
  * characters, a leading space or `#`, the space before a last word that looks like a count) and
- * bytes that are not UTF-8 are written as %XX, and so is a `%` before two hexadecimal digits.  Any other name
- * stays as it is, so other tools read what they always did.  unescape(escape(x)) == x for all x.
+ * bytes that are not UTF-8 are written as %XX, and so is a `%` before two hexadecimal digits.  Any
+ * other name stays as it is, so other tools read what they always did.  unescape(escape(x)) == x
+ * for all x.
  */
 void folded_escape(struct buf *b, const char *s, size_t n);
 void folded_unescape(struct buf *b, const char *s, size_t n);

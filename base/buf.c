@@ -80,7 +80,8 @@ void buf_hex(struct buf *b, u64 v)
 
 void buf_f(struct buf *b, double v, int digits)
 {
-	static const u64 pow10[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000 };
+	static const u64 pow10[] = { 1,      10,      100,      1000,      10000,
+				     100000, 1000000, 10000000, 100000000, 1000000000 };
 	u64 scale = pow10[digits], whole, frac;
 	double scaled;
 
@@ -96,7 +97,7 @@ void buf_f(struct buf *b, double v, int digits)
 		scaled = v * (double)scale + 0.5;
 	}
 	if (scaled >= 1.8e19)
-		scaled = 1.8e19;	/* no caller comes near: shares and pixels */
+		scaled = 1.8e19; /* no caller comes near: shares and pixels */
 	whole = (u64)scaled / scale;
 	frac = (u64)scaled % scale;
 	buf_u64(b, whole);

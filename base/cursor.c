@@ -87,7 +87,8 @@ int parse_dec(const char **p, const char *end, u64 *v)
 	if (s == end || *s < '0' || *s > '9')
 		return -1;
 	for (; s < end && *s >= '0' && *s <= '9'; s++)
-		if (__builtin_mul_overflow(r, (u64)10, &r) || __builtin_add_overflow(r, (u64)(*s - '0'), &r))
+		if (__builtin_mul_overflow(r, (u64)10, &r) ||
+		    __builtin_add_overflow(r, (u64)(*s - '0'), &r))
 			return -1;
 	*p = s;
 	*v = r;

@@ -2,7 +2,7 @@
 /* What is degraded but not failed: counted here by every stage, told once by cli. */
 #include "base/base.h"
 
-#define MAX_SUBJECTS	64
+#define MAX_SUBJECTS 64
 
 /* In a text, %n is the count and %s the subject. */
 static const struct {
@@ -11,51 +11,88 @@ static const struct {
 	const char *text, *remedy;
 } kinds[DIAG_NR] = {
 	[DIAG_UNKNOWN_RECORD] = { "unknown_record", true, "%n records of unknown type %s skipped",
-		"made by a newer perf? nothing to do if no samples are missing" },
+				  "made by a newer perf? nothing to do if no samples are missing" },
 	[DIAG_BAD_RECORD] = { "bad_record", true, "%n unusable records, the first: %s",
-		"the recording is damaged or made by a program that does not follow perf's format" },
+			      "the recording is damaged or made by a program that does not follow "
+			      "perf's format" },
 	[DIAG_TRUNCATED] = { "truncated", true, "%s: %n bytes at the end could not be read",
-		"the recording was cut short: copy it again, or let perf finish" },
-	[DIAG_UNKNOWN_FEATURE] = { "unknown_feature", false, "feature section %s is unknown and was skipped", NULL },
+			     "the recording was cut short: copy it again, or let perf finish" },
+	[DIAG_UNKNOWN_FEATURE] = { "unknown_feature", false,
+				   "feature section %s is unknown and was skipped", NULL },
 	[DIAG_LOST] = { "lost", true, "%n samples were lost while recording",
-		"record with a larger buffer (-m) or a lower frequency (-F)" },
-	[DIAG_UNKNOWN_ID] = { "unknown_id", true, "%n samples carry an event id that no event of the recording has; counted for the first event", NULL },
-	[DIAG_OUT_OF_ORDER] = { "out_of_order", true, "%n records were older than what had been processed already",
-		"mappings may have been applied late" },
+			"record with a larger buffer (-m) or a lower frequency (-F)" },
+	[DIAG_UNKNOWN_ID] = { "unknown_id", true,
+			      "%n samples carry an event id that no event of the recording has; "
+			      "counted for the first event",
+			      NULL },
+	[DIAG_OUT_OF_ORDER] = { "out_of_order", true,
+				"%n records were older than what had been processed already",
+				"mappings may have been applied late" },
 	[DIAG_BAD_LINE] = { "bad_line", true, "%n lines not understood, the first: %s",
-		"is this the output of 'perf script' or folded stacks?" },
-	[DIAG_NO_CHAIN] = { "no_chain", true, "%n samples have no address at all and are shown as their command alone", NULL },
-	[DIAG_IP_ZERO] = { "ip_zero", true, "%n samples have instruction pointer 0 and no call chain",
-		"they say nothing of what ran: record with another event (-e cycles, or -e cpu-clock)" },
-	[DIAG_IP_ZERO_GUEST] = { "ip_zero_guest", true, "%n guest samples have instruction pointer 0 and no call chain",
-		"on Xen, with vPMU on, dom0 marks software events as guest samples: record a hardware event (-e cycles) or boot Xen with vpmu=off" },
-	[DIAG_BROKEN_STACK] = { "broken_stack", false, "%n samples hold addresses outside every mapping, shown as [broken stack]",
-		"code without frame pointers: record with --call-graph=dwarf; --addrs shows the addresses" },
-	[DIAG_GARBAGE_CONTEXT] = { "garbage_context", false, "%n chain entries look like context markers but are none; left out", NULL },
-	[DIAG_TRUNCATED_STACK] = { "truncated_stack", false, "%n stacks end where the saved piece of stack ends",
-		"record with a larger piece: --call-graph=dwarf,65528" },
-	[DIAG_HV_DEPTH_1] = { "hv_depth_1", false, "%n of the hypervisor samples have a single hypervisor frame",
-		"call chains need a Xen with frame pointers and the stack trace patches (xenflame doctor)" },
-	[DIAG_HV_SOFTWARE_EVENT] = { "hv_software_event", false, "event %s is a software clock: this recording cannot contain hypervisor frames",
-		"boot Xen with vpmu=on and record a hardware event: perf kvm --host --guest record -e cycles -a -g" },
-	[DIAG_IMPOSSIBLE_PERIOD] = { "impossible_period", false, "%n periods are larger than the time between the samples can hold",
-		"weigh by samples (the default), not by --weight=period" },
-	[DIAG_UNRESOLVED_HV] = { "unresolved_hypervisor", true, "%n hypervisor frames without a name (%s)",
-		"put the matching xen-syms beside the recording, or name it by --xen-syms=FILE" },
-	[DIAG_UNRESOLVED_KERNEL] = { "unresolved_kernel", true, "%n kernel frames without a name (%s)",
-		"save /proc/kallsyms as 'kallsyms' beside the recording (as root), or use --kallsyms=FILE" },
+			    "is this the output of 'perf script' or folded stacks?" },
+	[DIAG_NO_CHAIN] = { "no_chain", true,
+			    "%n samples have no address at all and are shown as their command "
+			    "alone",
+			    NULL },
+	[DIAG_IP_ZERO] = { "ip_zero", true,
+			   "%n samples have instruction pointer 0 and no call chain",
+			   "they say nothing of what ran: record with another event (-e cycles, or "
+			   "-e cpu-clock)" },
+	[DIAG_IP_ZERO_GUEST] = { "ip_zero_guest", true,
+				 "%n guest samples have instruction pointer 0 and no call chain",
+				 "on Xen, with vPMU on, dom0 marks software events as guest "
+				 "samples: record a hardware event (-e cycles) or boot Xen with "
+				 "vpmu=off" },
+	[DIAG_BROKEN_STACK] = { "broken_stack", false,
+				"%n samples hold addresses outside every mapping, shown as [broken "
+				"stack]",
+				"code without frame pointers: record with --call-graph=dwarf; "
+				"--addrs shows the addresses" },
+	[DIAG_GARBAGE_CONTEXT] = { "garbage_context", false,
+				   "%n chain entries look like context markers but are none; left "
+				   "out",
+				   NULL },
+	[DIAG_TRUNCATED_STACK] = { "truncated_stack", false,
+				   "%n stacks end where the saved piece of stack ends",
+				   "record with a larger piece: --call-graph=dwarf,65528" },
+	[DIAG_HV_DEPTH_1] = { "hv_depth_1", false,
+			      "%n of the hypervisor samples have a single hypervisor frame",
+			      "call chains need a Xen with frame pointers and the stack trace "
+			      "patches (xenflame doctor)" },
+	[DIAG_HV_SOFTWARE_EVENT] = { "hv_software_event", false,
+				     "event %s is a software clock: this recording cannot contain "
+				     "hypervisor frames",
+				     "boot Xen with vpmu=on and record a hardware event: perf kvm "
+				     "--host --guest record -e cycles -a -g" },
+	[DIAG_IMPOSSIBLE_PERIOD] = { "impossible_period", false,
+				     "%n periods are larger than the time between the samples can "
+				     "hold",
+				     "weigh by samples (the default), not by --weight=period" },
+	[DIAG_UNRESOLVED_HV] = { "unresolved_hypervisor", true,
+				 "%n hypervisor frames without a name (%s)",
+				 "put the matching xen-syms beside the recording, or name it by "
+				 "--xen-syms=FILE" },
+	[DIAG_UNRESOLVED_KERNEL] = { "unresolved_kernel", true,
+				     "%n kernel frames without a name (%s)",
+				     "save /proc/kallsyms as 'kallsyms' beside the recording (as "
+				     "root), or use --kallsyms=FILE" },
 	[DIAG_UNRESOLVED_USER] = { "unresolved_user", true, "%n user frames without a name (%s)",
-		"install its debug symbols, or give the recorded system's files by --symfs=DIR" },
-	[DIAG_UNRESOLVED_GUEST] = { "unresolved_guest", false, "%n guest frames without a name (%s)",
-		"give the guest's symbols by --guest-kallsyms=FILE" },
+				   "install its debug symbols, or give the recorded system's files "
+				   "by --symfs=DIR" },
+	[DIAG_UNRESOLVED_GUEST] = { "unresolved_guest", false,
+				    "%n guest frames without a name (%s)",
+				    "give the guest's symbols by --guest-kallsyms=FILE" },
 	[DIAG_BUILD_ID_MISMATCH] = { "build_id_mismatch", true, "%s: not used",
-		"find the file of the recorded system, or use it all the same by --force" },
+				     "find the file of the recorded system, or use it all the same "
+				     "by --force" },
 	[DIAG_SYMBOL_FILE] = { "symbol_file", true, "%s", NULL },
 	[DIAG_OTHER_EVENTS] = { "other_events", false, "event %s with %n samples is not drawn",
-		"--event=NAME picks it, --event=all draws all" },
-	[DIAG_GUEST_SAMPLES] = { "guest_samples", false, "%n samples of guests, shown under [guest]", NULL },
+				"--event=NAME picks it, --event=all draws all" },
+	[DIAG_GUEST_SAMPLES] = { "guest_samples", false,
+				 "%n samples of guests, shown under [guest]", NULL },
 	[DIAG_CPU_UNSEEN] = { "cpu_unseen", false, "%n CPUs of the host have no sample (%s)",
-		"dom0 needs as many vCPUs as the host has CPUs, pinned: dom0_max_vcpus=, dom0_vcpus_pin" },
+			      "dom0 needs as many vCPUs as the host has CPUs, pinned: "
+			      "dom0_max_vcpus=, dom0_vcpus_pin" },
 	[DIAG_NOTE] = { "note", false, "%s", NULL },
 };
 
@@ -93,7 +130,8 @@ void diag_add(struct diag *d, enum diag_kind kind, u64 count, const char *subjec
 				d->entries.v[i].count = add_saturated(d->entries.v[i].count, count);
 				return;
 			}
-		if (d->subjects[kind] < MAX_SUBJECTS || id == strtab_find(&d->strings, "…", strlen("…")))
+		if (d->subjects[kind] < MAX_SUBJECTS ||
+		    id == strtab_find(&d->strings, "…", strlen("…")))
 			break;
 		id = strtab_adds(&d->strings, "…");
 	}

@@ -49,8 +49,11 @@ int error_errno(struct error *err, const char *fmt, ...)
 const char *space_name(enum space s)
 {
 	static const char *const names[SPACE_NR] = {
-		[SPACE_USER] = "user", [SPACE_KERNEL] = "kernel", [SPACE_HV] = "hypervisor",
-		[SPACE_GUEST_USER] = "guest user", [SPACE_GUEST_KERNEL] = "guest kernel",
+		[SPACE_USER] = "user",
+		[SPACE_KERNEL] = "kernel",
+		[SPACE_HV] = "hypervisor",
+		[SPACE_GUEST_USER] = "guest user",
+		[SPACE_GUEST_KERNEL] = "guest kernel",
 		[SPACE_NONE] = "none",
 	};
 

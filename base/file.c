@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-#define OUT_LIMIT	(256 * 1024)
+#define OUT_LIMIT (256 * 1024)
 
 bool file_exists(const char *path)
 {
@@ -131,8 +131,8 @@ int out_open(struct out *o, const char *path, struct error *err)
 			goto fail;
 		}
 		/* /dev/stdout, or the very file that standard output goes to. */
-		if (S_ISREG(st.st_mode) && !fstat(STDOUT_FILENO, &standard) && st.st_dev == standard.st_dev &&
-		    st.st_ino == standard.st_ino) {
+		if (S_ISREG(st.st_mode) && !fstat(STDOUT_FILENO, &standard) &&
+		    st.st_dev == standard.st_dev && st.st_ino == standard.st_ino) {
 			free(o->path);
 			o->path = NULL;
 			o->fd = STDOUT_FILENO;

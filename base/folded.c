@@ -18,7 +18,8 @@ static bool is_escape(const char *s, size_t n)
 	return n >= 3 && s[0] == '%' && hex_value(s[1]) >= 0 && hex_value(s[2]) >= 0;
 }
 
-/* Where the name's last word starts with its space, when that word could be read as a count; else n. */
+/* Where the name's last word starts with its space, when that word could be read as a count; else
+ * n. */
 static size_t count_like_tail(const char *s, size_t n)
 {
 	size_t i = n;
@@ -40,7 +41,7 @@ void folded_escape(struct buf *b, const char *s, size_t n)
 		if (!len)
 			escape = true;
 		else if (len > 1)
-			escape = i == 0 && cp == 0xfeff;	/* would be taken for a byte order mark */
+			escape = i == 0 && cp == 0xfeff; /* would be taken for a byte order mark */
 		else if (s[i] == '%')
 			escape = is_escape(s + i, n - i);
 		else if (s[i] == ' ' || s[i] == '#')

@@ -10,9 +10,9 @@ static inline u64 fold(u64 a, u64 b)
 	return (u64)r ^ (u64)(r >> 64);
 }
 
-#define K0	0x9e3779b97f4a7c15ULL	/* 2^64 / golden ratio */
-#define K1	0xd1342543de82ef95ULL	/* odd, no structure */
-#define K2	0xaf251af3b0f025b5ULL
+#define K0 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
+#define K1 0xd1342543de82ef95ULL /* odd, no structure */
+#define K2 0xaf251af3b0f025b5ULL
 
 u64 hash_u64(u64 x)
 {

@@ -2,9 +2,10 @@
 /* Text for formats that take only valid Unicode: UTF-8 made valid, JSON strings (RFC 8259). */
 #include "base/base.h"
 
-#define REPLACEMENT	"\xef\xbf\xbd"		/* U+FFFD */
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Length of the run of plain bytes at s: those that stand for themselves in a JSON string, ASCII only. */
+/* Length of the run of plain bytes at s: those that stand for themselves in a JSON string, ASCII
+ * only. */
 static size_t plain_run(const char *s, size_t n)
 {
 	size_t i;

@@ -94,8 +94,8 @@ struct arena_chunk {
 	size_t size;
 };
 
-#define ARENA_CHUNK	(64 * 1024)
-#define ARENA_ALIGN	sizeof(max_align_t)
+#define ARENA_CHUNK (64 * 1024)
+#define ARENA_ALIGN sizeof(max_align_t)
 
 void arena_init(struct arena *a)
 {

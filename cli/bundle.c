@@ -10,17 +10,18 @@
 enum { OPT_SYSROOT = OPTION_OF_VERB };
 
 static const struct option_def own_options[] = {
-	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR", "take the facts of the host from a tree, as doctor does", "Bundle" },
+	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR",
+	  "take the facts of the host from a tree, as doctor does", "Bundle" },
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
 /* Of the options of all verbs: those that say where symbols are, and what may be told. */
 static const char *const borrowed[] = {
-	"output", "anonymous", "quiet", "input-format", "xen-syms", "kallsyms", "vmlinux", "symfs", "debug-dir", "debuginfod", "offline",
-	"force", "help",
+	"output", "anonymous", "quiet",      "input-format", "xen-syms", "kallsyms", "vmlinux",
+	"symfs",  "debug-dir", "debuginfod", "offline",      "force",    "help",
 };
 
-#define SAMPLE_STACK_USER	(1 << 13)	/* PERF_SAMPLE_STACK_USER */
+#define SAMPLE_STACK_USER (1 << 13) /* PERF_SAMPLE_STACK_USER */
 
 struct bundler {
 	struct draw_args draw;
@@ -36,8 +37,10 @@ static void help(const struct option_def *defs)
 {
 	puts("usage: xenflame bundle [OPTION]... FILE [-o OUT.tar.zst]\n"
 	     "\n"
-	     "Puts a recording, the symbol files that it needs, and the facts of the host into one\n"
-	     "compressed tar. Every verb reads it in place of the recording, on any machine, with the\n"
+	     "Puts a recording, the symbol files that it needs, and the facts of the host into "
+	     "one\n"
+	     "compressed tar. Every verb reads it in place of the recording, on any machine, with "
+	     "the\n"
 	     "same result.");
 	options_help(defs);
 	puts("\nExit status: 0 done, 1 failed, 2 wrong usage.");
@@ -75,7 +78,8 @@ static bool add_file(struct bundler *b, const char *name, const char *path)
 /* A link .debug/.build-id/xx/rest to a folder of the store, as perf makes it. */
 static void add_id_link(struct bundler *b, const char *hex, const char *folder)
 {
-	char *name = xasprintf(".debug/.build-id/%.2s/%s", hex, hex + 2), *target = xasprintf("../../%s", folder);
+	char *name = xasprintf(".debug/.build-id/%.2s/%s", hex, hex + 2),
+	     *target = xasprintf("../../%s", folder);
 
 	bundle_add_link(&b->bundle, name, target);
 	free(name);
@@ -101,7 +105,8 @@ static bool store(struct bundler *b, const struct sym_file_info *f)
 	}
 	for (k = 0; k < 2 && !ok; k++) {
 		if (known)
-			folder = xasprintf("%.*s%s", (int)(strstr(known, hex) - known - 7), known + 7, hex);
+			folder = xasprintf("%.*s%s", (int)(strstr(known, hex) - known - 7),
+					   known + 7, hex);
 		else if (vdso)
 			folder = xasprintf("[vdso]/%s", hex);
 		else if (!k && *f->path == '/' && !b->draw.anonymous)
@@ -132,13 +137,16 @@ static bool add_symbol_file(struct bundler *b, const struct sym_file_info *f, bo
 		base = starts(base, "System.map") ? base : "kallsyms";
 	else if (o->vmlinux && !strcmp(f->path, o->vmlinux))
 		base = "vmlinux";
-	else if (!table && f->kind != SYM_FILE_JIT && !starts(base, "xen-syms") && !ends(base, ".efi.elf") && !starts(base, "vmlinux"))
-		return (!by_id && (add_file(b, base, f->path) || add_file(b, f->path + (*f->path == '/'), f->path))) ||
+	else if (!table && f->kind != SYM_FILE_JIT && !starts(base, "xen-syms") &&
+		 !ends(base, ".efi.elf") && !starts(base, "vmlinux"))
+		return (!by_id && (add_file(b, base, f->path) ||
+				   add_file(b, f->path + (*f->path == '/'), f->path))) ||
 		       (f->build_id_len && store(b, f));
 	return add_file(b, base, f->path);
 }
 
-/* What lies beside the recording, or in this machine's /sys, and says which build the files are of. */
+/* What lies beside the recording, or in this machine's /sys, and says which build the files are of.
+ */
 static void add_beside(struct bundler *b, const char *name, const char *here)
 {
 	char *path = path_join(b->dir, name);
@@ -165,10 +173,12 @@ static void inspect(void *ctx, const struct symbolizer *s, const struct perf_met
 	size_t i, n, nr_modules;
 
 	for (i = 0; i < m->events.n; i++)
-		b->stack_dumps |= (m->events.v[i].sample_type & SAMPLE_STACK_USER) != 0 && m->events.v[i].type != UINT32_MAX;
+		b->stack_dumps |= (m->events.v[i].sample_type & SAMPLE_STACK_USER) != 0 &&
+				  m->events.v[i].type != UINT32_MAX;
 	b->inspected = true;
 	gethostname(here, sizeof(here) - 1);
-	b->is_this_host = m->hostname && !strcmp(m->hostname, here) && !b->draw.pipe.sym.offline_only;
+	b->is_this_host = m->hostname && !strcmp(m->hostname, here) &&
+			  !b->draw.pipe.sym.offline_only;
 	nr_modules = sym_modules(s, &modules);
 	for (i = 0; i < nr_modules; i++)
 		if (starts(modules[i].filename, "[kernel.kallsyms]") && modules[i].build_id_len)
@@ -179,8 +189,10 @@ static void inspect(void *ctx, const struct symbolizer *s, const struct perf_met
 		size_t k;
 
 		for (k = 0; k < nr_modules && !by_id; k++)
-			by_id = modules[k].build_id_len && modules[k].build_id_len <= files[i].build_id_len &&
-				!memcmp(modules[k].build_id, files[i].build_id, modules[k].build_id_len);
+			by_id = modules[k].build_id_len &&
+				modules[k].build_id_len <= files[i].build_id_len &&
+				!memcmp(modules[k].build_id, files[i].build_id,
+					modules[k].build_id_len);
 		if (add_symbol_file(b, &files[i], by_id))
 			b->symbol_files++;
 		else
@@ -213,7 +225,8 @@ static void link_kallsyms(struct bundler *b)
 
 /* ---- facts of the host ---- */
 
-/* Without the names of the host and of guests: other lines of xl list and vcpu-list lose their first word. */
+/* Without the names of the host and of guests: other lines of xl list and vcpu-list lose their
+ * first word. */
 static void blank_names(enum host_command c, struct buf *b)
 {
 	struct buf out = BUF_INIT;
@@ -226,7 +239,8 @@ static void blank_names(enum host_command c, struct buf *b)
 			s += len + (s[len] == '\n');
 			continue;
 		}
-		if ((c == HOST_XL_LIST || c == HOST_XL_VCPU_LIST) && !starts(s, "Name ") && !starts(s, "Domain-0 ")) {
+		if ((c == HOST_XL_LIST || c == HOST_XL_VCPU_LIST) && !starts(s, "Name ") &&
+		    !starts(s, "Domain-0 ")) {
 			for (i = 0; i < word; i++)
 				buf_putc(&out, 'x');
 			buf_put(&out, s + word, len - word);
@@ -278,12 +292,26 @@ static void add_fact_file(struct bundler *b, struct host *h, const char *path)
 static void add_facts(struct bundler *b, struct host *h)
 {
 	static const char *const files[] = {
-		"/etc/os-release", "/proc/cmdline", "/proc/cpuinfo", "/proc/xen/capabilities", "/proc/xen/xensyms",
-		"/proc/sys/kernel/kptr_restrict", "/sys/kernel/security/lockdown",
-		"/sys/hypervisor/type", "/sys/hypervisor/guest_type", "/sys/hypervisor/version/major", "/sys/hypervisor/version/minor",
-		"/sys/hypervisor/version/extra", "/sys/hypervisor/properties/buildid", "/sys/hypervisor/properties/features",
-		"/sys/hypervisor/properties/capabilities", "/sys/hypervisor/properties/changeset", "/sys/hypervisor/compilation/compiler",
-		"/sys/hypervisor/compilation/compile_date", HOST_PMU_MODE, HOST_PMU_FEATURES,
+		"/etc/os-release",
+		"/proc/cmdline",
+		"/proc/cpuinfo",
+		"/proc/xen/capabilities",
+		"/proc/xen/xensyms",
+		"/proc/sys/kernel/kptr_restrict",
+		"/sys/kernel/security/lockdown",
+		"/sys/hypervisor/type",
+		"/sys/hypervisor/guest_type",
+		"/sys/hypervisor/version/major",
+		"/sys/hypervisor/version/minor",
+		"/sys/hypervisor/version/extra",
+		"/sys/hypervisor/properties/buildid",
+		"/sys/hypervisor/properties/features",
+		"/sys/hypervisor/properties/capabilities",
+		"/sys/hypervisor/properties/changeset",
+		"/sys/hypervisor/compilation/compiler",
+		"/sys/hypervisor/compilation/compile_date",
+		HOST_PMU_MODE,
+		HOST_PMU_FEATURES,
 		"/sys/bus/event_source/devices/cpu/type",
 	};
 	struct buf data = BUF_INIT;
@@ -294,9 +322,11 @@ static void add_facts(struct bundler *b, struct host *h)
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		add_fact_file(b, h, files[i]);
 	for (i = 0; i < b->bundle.entries.n; i++)
-		if (b->bundle.entries.v[i].path && !strcmp(b->bundle.entries.v[i].path, "/proc/kallsyms"))
+		if (b->bundle.entries.v[i].path &&
+		    !strcmp(b->bundle.entries.v[i].path, "/proc/kallsyms"))
 			break;
-	if (i < b->bundle.entries.n && !host_is_tree(h) && !strcmp(b->bundle.entries.v[i].name, "kallsyms"))
+	if (i < b->bundle.entries.n && !host_is_tree(h) &&
+	    !strcmp(b->bundle.entries.v[i].name, "kallsyms"))
 		bundle_add_link(&b->bundle, "proc/kallsyms", "../kallsyms");
 	else
 		add_fact_file(b, h, "/proc/kallsyms");
@@ -390,20 +420,25 @@ static int make_bundle(struct bundler *b, struct host *facts, const char *output
 	buf_json(&about, PACKAGE_STRING, strlen(PACKAGE_STRING));
 	buf_puts(&about, ",\n\"recording\":");
 	buf_json(&about, path_base(b->path), strlen(path_base(b->path)));
-	buf_printf(&about, ",\n\"anonymous\":%s,\n\"stack_dumps\":%s,\n\"symbol_files\":%zu", b->draw.anonymous ? "true" : "false",
-		   b->stack_dumps ? "true" : "false", b->symbol_files);
+	buf_printf(&about, ",\n\"anonymous\":%s,\n\"stack_dumps\":%s,\n\"symbol_files\":%zu",
+		   b->draw.anonymous ? "true" : "false", b->stack_dumps ? "true" : "false",
+		   b->symbol_files);
 	if (bundle_write(&b->bundle, output, buf_str(&about), &err))
 		goto out;
 	ret = EXIT_DONE;
 	if (!b->draw.quiet) {
 		if (b->stack_dumps)
-			tell("warning: the recording holds pieces of the stacks of programs (--call-graph=dwarf), and with them "
-			     "passwords and keys that were on these stacks; think of who gets '%s'", output);
+			tell("warning: the recording holds pieces of the stacks of programs "
+			     "(--call-graph=dwarf), and with them "
+			     "passwords and keys that were on these stacks; think of who gets '%s'",
+			     output);
 		if (b->left_out)
 			tell("warning: %zu symbol files could not be added", b->left_out);
 		if (!facts)
-			tell("note: facts of the host are not in it, since the recording is of another one");
-		tell("'%s': the recording and %zu symbol files%s", output, b->symbol_files, facts ? ", facts of the host" : "");
+			tell("note: facts of the host are not in it, since the recording is of "
+			     "another one");
+		tell("'%s': the recording and %zu symbol files%s", output, b->symbol_files,
+		     facts ? ", facts of the host" : "");
 	}
 out:
 	if (err.msg[0])
@@ -446,7 +481,8 @@ static int run_bundle(int argc, char **argv)
 	}
 	b.path = options_file(argc, argv);
 	if (!b.path || options_file(argc, argv) || !strcmp(b.path, "-")) {
-		tell("usage: xenflame bundle FILE [-o OUT.tar.zst] ('xenflame bundle --help' says more)");
+		tell("usage: xenflame bundle FILE [-o OUT.tar.zst] ('xenflame bundle --help' says "
+		     "more)");
 		return EXIT_USAGE;
 	}
 	if (sysroot) {
@@ -456,8 +492,10 @@ static int run_bundle(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	output = b.draw.output ? xstrdup(b.draw.output) : xasprintf("%s%s", b.path, bundle_suffix());
-	if (!ends(output, ".tar") && !ends(output, ".tar.gz") && !ends(output, ".tgz") && !ends(output, ".tar.zst")) {
+	output = b.draw.output ? xstrdup(b.draw.output)
+			       : xasprintf("%s%s", b.path, bundle_suffix());
+	if (!ends(output, ".tar") && !ends(output, ".tar.gz") && !ends(output, ".tgz") &&
+	    !ends(output, ".tar.zst")) {
 		tell("'%s': expected a name that ends in .tar.zst, .tar.gz or .tar", output);
 		host_free(facts);
 		free(output);

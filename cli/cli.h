@@ -21,11 +21,11 @@ enum {
 
 struct verb {
 	const char *name;
-	const char *help;			/* half a line */
-	int (*run)(int argc, char **argv);	/* argv[0] is the verb; returns an exit code */
+	const char *help;                  /* half a line */
+	int (*run)(int argc, char **argv); /* argv[0] is the verb; returns an exit code */
 };
 
-extern const struct verb *const verbs[];		/* NULL-terminated */
+extern const struct verb *const verbs[]; /* NULL-terminated */
 extern const struct verb verb_bundle;
 extern const struct verb verb_diff;
 extern const struct verb verb_doctor;
@@ -41,14 +41,15 @@ enum option_arg { ARG_NO, ARG_YES };
 /* Every option of a verb: what getopt_long(), --help, the man page and the completion agree on. */
 struct option_def {
 	const char *name;
-	int id;			/* short option letter, or >= 256 */
+	int id; /* short option letter, or >= 256 */
 	enum option_arg has_arg;
-	const char *arg;	/* metavariable */
+	const char *arg; /* metavariable */
 	const char *help;
-	const char *group;	/* heading in --help; NULL: as the one before */
+	const char *group; /* heading in --help; NULL: as the one before */
 };
 
-/* Next option of argv by the table (ends with name NULL): its id, -1 at the end, '?' after having told an error. */
+/* Next option of argv by the table (ends with name NULL): its id, -1 at the end, '?' after having
+ * told an error. */
 int options_next(int argc, char **argv, const struct option_def *defs, const char **arg);
 /* After options_next() has returned -1: the next argument that is no option, or NULL. */
 const char *options_file(int argc, char **argv);
@@ -59,12 +60,12 @@ void tell(const char *fmt, ...) PRINTF(1, 2);
 
 /* ---- reading recordings into a profile (pipeline.c) ---- */
 
-#define MAX_LIST	64
+#define MAX_LIST 64
 
 struct pipeline_opts {
 	struct perf_opts perf;
 	struct sym_opts sym;
-	const char *event;		/* NULL: any */
+	const char *event; /* NULL: any */
 	bool weight_period;
 	bool addrs;
 	bool by_line;
@@ -93,11 +94,12 @@ struct run {
 	VEC(struct render_fact) facts;
 	struct arena facts_arena;
 	char *title;
-	u64 first_time, last_time;	/* of samples, ns of the recording's clock; UINT64_MAX when they have none */
-	VEC(struct run_rate) rates;	/* of events that were sampled at a known rate */
-	bool annotated;			/* an input marks its frames `_[k]` …: writers are to do so too */
-	bool two_columns;		/* folded stacks with two counts: profile is after, base before */
-	VEC(u64) base;			/* by node */
+	u64 first_time, last_time;  /* of samples, ns of the recording's clock; UINT64_MAX when they
+				       have none */
+	VEC(struct run_rate) rates; /* of events that were sampled at a known rate */
+	bool annotated;   /* an input marks its frames `_[k]` …: writers are to do so too */
+	bool two_columns; /* folded stacks with two counts: profile is after, base before */
+	VEC(u64) base;    /* by node */
 	u64 base_samples;
 };
 
@@ -106,7 +108,8 @@ void run_release(struct run *r);
 /* With two_columns: a profile of what was before, with the frames and nodes of r->profile. */
 void run_base(const struct run *r, struct profile *base);
 /* Reads one recording and adds it to r->profile. */
-int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err) MUST_CHECK;
+int run_read(struct run *r, const char *path, const struct pipeline_opts *opts,
+	     struct error *err) MUST_CHECK;
 
 /* ---- what verbs that draw share (render.c) ---- */
 
@@ -118,11 +121,11 @@ struct draw_args {
 	const char *symfs[MAX_LIST + 1], *debug_dirs[MAX_LIST + 1];
 	size_t nr_symfs, nr_debug_dirs;
 	bool open, strict, quiet, anonymous;
-	char tmp[64];			/* output of --open without -o */
+	char tmp[64]; /* output of --open without -o */
 };
 
 /* Ids of options that other verbs add start here. */
-#define OPTION_OF_VERB	1024
+#define OPTION_OF_VERB 1024
 
 extern const struct option_def draw_options[];
 /* 0, or -1 after having told what is wrong. */
@@ -131,17 +134,19 @@ int draw_take_option(struct draw_args *a, int id, const char *arg);
 const char *draw_default_file(void);
 /* Refuses to write over one of the recordings that are read (NULL-terminated): an exit code. */
 int draw_keep_inputs(const struct draw_args *a, const char *const *files);
-/* To be called once all options are taken: the writer, and what it wants. An exit code, 0 when all is well. */
+/* To be called once all options are taken: the writer, and what it wants. An exit code, 0 when all
+ * is well. */
 int draw_writer(struct draw_args *a, const struct render_writer **w);
 /* The event that is drawn: named, or the first one with samples; -1: all. Errors are in err. */
 int draw_pick_event(struct run *r, const struct draw_args *a, struct error *err);
 const char *draw_unit(const struct run *r, const struct draw_args *a, int event);
-/* Facts, quality and the view through the writer into a->output. A view without weight is an error. */
-int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
-	       struct error *err) MUST_CHECK;
+/* Facts, quality and the view through the writer into a->output. A view without weight is an error.
+ */
+int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w,
+	       const struct view *v, struct error *err) MUST_CHECK;
 /* The same into an output that is open. */
-int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
-	      struct out *out, struct error *err) MUST_CHECK;
+int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w,
+	      const struct view *v, struct out *out, struct error *err) MUST_CHECK;
 int draw_show(const char *path);
 /* For --anonymous. */
 void draw_drop_identifying_facts(struct run *r);
@@ -154,7 +159,8 @@ bool quality_has_strict(const struct run *r);
 /* For writers; strings live in r->facts_arena. */
 struct render_quality *quality_list(struct run *r, size_t *n);
 
-/* ---- progress (progress.c): a line on standard error when it is a terminal and the work takes over a second ---- */
+/* ---- progress (progress.c): a line on standard error when it is a terminal and the work takes
+ * over a second ---- */
 
 void progress_start(const char *what);
 void progress_update(u64 done, u64 total);

@@ -5,27 +5,36 @@
 #include "cli/cli.h"
 
 enum {
-	OPT_NORMALIZE = OPTION_OF_VERB, OPT_CONFIDENCE, OPT_SLICES, OPT_FAIL_IF, OPT_FAIL_IF_REGRESSED,
+	OPT_NORMALIZE = OPTION_OF_VERB,
+	OPT_CONFIDENCE,
+	OPT_SLICES,
+	OPT_FAIL_IF,
+	OPT_FAIL_IF_REGRESSED,
 };
 
 static const struct option_def own_options[] = {
 	{ "normalize", OPT_NORMALIZE, ARG_YES, "total|time|none",
-	  "compare shares of the whole (default), weight a second, or\nweights as they are", "Comparison" },
-	{ "confidence", OPT_CONFIDENCE, ARG_YES, "PERCENT", "of the intervals; 99 unless given", NULL },
-	{ "slices", OPT_SLICES, ARG_YES, "N", "slices of time that show the noise; 20 unless given", NULL },
+	  "compare shares of the whole (default), weight a second, or\nweights as they are",
+	  "Comparison" },
+	{ "confidence", OPT_CONFIDENCE, ARG_YES, "PERCENT", "of the intervals; 99 unless given",
+	  NULL },
+	{ "slices", OPT_SLICES, ARG_YES, "N", "slices of time that show the noise; 20 unless given",
+	  NULL },
 	{ "fail-if", OPT_FAIL_IF, ARG_YES, "CONDITION",
 	  "exit 1 when it holds: FRAME>+2% (percent of the whole more than\n"
 	  "before), FRAME>5% (share after), FRAME>x1.5 (times before), or with\n"
-	  "'<'; self:FRAME for its own weight; FRAME '*' is any (may repeat)", NULL },
+	  "'<'; self:FRAME for its own weight; FRAME '*' is any (may repeat)",
+	  NULL },
 	{ "fail-if-regressed", OPT_FAIL_IF_REGRESSED, ARG_NO, NULL,
 	  "exit 1 when the own weight of a function has grown beyond noise,\n"
-	  "by 0.1% of the whole or more", NULL },
+	  "by 0.1% of the whole or more",
+	  NULL },
 	{ "help", 'h', ARG_NO, NULL, "this text", "Other" },
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-#define MAX_OPTIONS		120
-#define REGRESSED_PERCENT	0.1
+#define MAX_OPTIONS       120
+#define REGRESSED_PERCENT 0.1
 
 struct diff_args {
 	struct draw_args draw;
@@ -39,10 +48,13 @@ static void help(void)
 {
 	puts("usage: xenflame diff [OPTION]... BEFORE AFTER [-o OUT]\n"
 	     "\n"
-	     "Compares two recordings of any builds and hosts: functions match by name, module and space.\n"
-	     "OUT may be any format; without it a table of what changed, and how surely, is printed.");
+	     "Compares two recordings of any builds and hosts: functions match by name, module and "
+	     "space.\n"
+	     "OUT may be any format; without it a table of what changed, and how surely, is "
+	     "printed.");
 	options_help(own_options);
-	puts("\nOptions for output, input, symbols, view and picture are those of 'xenflame --help'.\n"
+	puts("\nOptions for output, input, symbols, view and picture are those of 'xenflame "
+	     "--help'.\n"
 	     "\nExit status: 0 done, 1 failed or a condition holds, 2 wrong usage.");
 }
 
@@ -93,11 +105,8 @@ static int take_own(struct diff_args *a, int id, const char *arg)
 			return -1;
 		}
 		return 0;
-	case OPT_FAIL_IF_REGRESSED:
-		a->fail_if_regressed = true;
-		return 0;
-	default:
-		return draw_take_option(&a->draw, id, arg);
+	case OPT_FAIL_IF_REGRESSED: a->fail_if_regressed = true; return 0;
+	default: return draw_take_option(&a->draw, id, arg);
 	}
 }
 
@@ -113,7 +122,8 @@ static void tell_lines(struct buf *text)
 }
 
 /* Whether a condition holds; a condition on a function that is nowhere is an error. */
-static int check_gates(const struct diff_args *a, const struct view *v, bool *holds, struct error *err)
+static int check_gates(const struct diff_args *a, const struct view *v, bool *holds,
+		       struct error *err)
 {
 	struct buf text = BUF_INIT;
 	u32 matched, failed = 0;
@@ -123,8 +133,9 @@ static int check_gates(const struct diff_args *a, const struct view *v, bool *ho
 	for (i = 0; i < a->nr_gates; i++) {
 		failed += gate_check(&a->gates[i], v, &text, &matched);
 		if (!matched)
-			ret = error_set(err, "--fail-if=%s: neither recording has a function '%.*s'", a->gates[i].text,
-					(int)a->gates[i].name_len, a->gates[i].name);
+			ret = error_set(
+				err, "--fail-if=%s: neither recording has a function '%.*s'",
+				a->gates[i].text, (int)a->gates[i].name_len, a->gates[i].name);
 	}
 	if (a->fail_if_regressed)
 		failed += gate_regressed(v, REGRESSED_PERCENT, &text);
@@ -134,7 +145,8 @@ static int check_gates(const struct diff_args *a, const struct view *v, bool *ho
 	return ret;
 }
 
-static int compare(struct diff_args *a, const struct render_writer *w, const char *before_path, const char *after_path)
+static int compare(struct diff_args *a, const struct render_writer *w, const char *before_path,
+		   const char *after_path)
 {
 	struct error err = { "" };
 	struct view view = { 0 };
@@ -144,7 +156,8 @@ static int compare(struct diff_args *a, const struct render_writer *w, const cha
 
 	run_init(&before);
 	run_init(&after);
-	if (run_read(&before, before_path, &a->draw.pipe, &err) || run_read(&after, after_path, &a->draw.pipe, &err))
+	if (run_read(&before, before_path, &a->draw.pipe, &err) ||
+	    run_read(&after, after_path, &a->draw.pipe, &err))
 		goto out;
 	a->draw.view.event = draw_pick_event(&after, &a->draw, &err);
 	if (err.msg[0])
@@ -152,7 +165,8 @@ static int compare(struct diff_args *a, const struct render_writer *w, const cha
 	after.profile.unit = draw_unit(&after, &a->draw, a->draw.view.event);
 	if (view_build_diff(&view, &after.profile, &before.profile, &a->draw.view, &a->diff, &err))
 		goto out;
-	vec_push(&after.facts, ((struct render_fact){ .key = "compared with", .value = path_base(before_path) }));
+	vec_push(&after.facts,
+		 ((struct render_fact){ .key = "compared with", .value = path_base(before_path) }));
 	if (draw_write(&after, &a->draw, w, &view, &err) || check_gates(a, &view, &holds, &err))
 		goto out;
 	ret = holds ? EXIT_FAILED : EXIT_DONE;
@@ -207,7 +221,8 @@ static int run_diff(int argc, char **argv)
 		if (n < 2)
 			files[n] = arg;
 	if (n != 2) {
-		tell("usage: xenflame diff BEFORE AFTER -o out.svg ('xenflame diff --help' says more)");
+		tell("usage: xenflame diff BEFORE AFTER -o out.svg ('xenflame diff --help' says "
+		     "more)");
 		return EXIT_USAGE;
 	}
 	if (!a.draw.output && !a.draw.format && !a.draw.open)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* xenflame doctor: is this host ready to record the hypervisor's call chains, and what to type if not. */
+/* xenflame doctor: is this host ready to record the hypervisor's call chains, and what to type if
+ * not. */
 #include "cli/cli.h"
 #include "host/host.h"
 
@@ -7,8 +8,14 @@ enum { OPT_JSON = 256, OPT_SYSROOT, OPT_PROBE };
 
 static const struct option_def options[] = {
 	{ "json", OPT_JSON, ARG_NO, NULL, "for programs", "Options" },
-	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR", "judge the tree of another host: its files, and what its commands\nprinted, in DIR/commands/", NULL },
-	{ "probe", OPT_PROBE, ARG_NO, NULL, "ask Xen for call chains by writing pmu_features, and put the old\nvalue back; nothing else is ever written", NULL },
+	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR",
+	  "judge the tree of another host: its files, and what its commands\nprinted, in "
+	  "DIR/commands/",
+	  NULL },
+	{ "probe", OPT_PROBE, ARG_NO, NULL,
+	  "ask Xen for call chains by writing pmu_features, and put the old\nvalue back; nothing "
+	  "else is ever written",
+	  NULL },
 	{ "help", 'h', ARG_NO, NULL, "this text", NULL },
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
@@ -19,12 +26,14 @@ static void help(void)
 
 	puts("usage: xenflame doctor [OPTION]...\n"
 	     "\n"
-	     "Looks at each step of the way to a recording with the hypervisor's call chains, and says\n"
+	     "Looks at each step of the way to a recording with the hypervisor's call chains, and "
+	     "says\n"
 	     "what is missing, with the commands for this distribution.");
 	options_help(options);
 	puts("\nCommands whose output is looked at (names in DIR/commands/):");
 	for (c = 0; c < HOST_COMMAND_NR; c++)
-		printf("  %-16s %s\n", host_command_name((enum host_command)c), host_command_line((enum host_command)c));
+		printf("  %-16s %s\n", host_command_name((enum host_command)c),
+		       host_command_line((enum host_command)c));
 	puts("\nExit status: 0 ready for hypervisor stacks, 1 not ready, 2 wrong usage.");
 }
 
@@ -58,8 +67,8 @@ static void print(const struct host_facts *f)
 	if (f->ready)
 		printf("\nReady: %s.\n", host_level_text(f->level));
 	else
-		printf("\nNot ready for hypervisor stacks (%zu %s); %s.\n", bad, bad == 1 ? "obstacle" : "obstacles",
-		       host_level_text(f->level));
+		printf("\nNot ready for hypervisor stacks (%zu %s); %s.\n", bad,
+		       bad == 1 ? "obstacle" : "obstacles", host_level_text(f->level));
 }
 
 static int run_doctor(int argc, char **argv)

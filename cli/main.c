@@ -9,14 +9,8 @@
 #include "cli/cli.h"
 
 const struct verb *const verbs[] = {
-	&verb_render,
-	&verb_bundle,
-	&verb_diff,
-	&verb_doctor,
-	&verb_record,
-	&verb_report,
-	&verb_push,
-	NULL,
+	&verb_render, &verb_bundle, &verb_diff, &verb_doctor,
+	&verb_record, &verb_report, &verb_push, NULL,
 };
 
 void tell(const char *fmt, ...)
@@ -35,7 +29,8 @@ void tell(const char *fmt, ...)
 	fprintf(stderr, "xenflame: %s\n", line);
 }
 
-/* A standard stream that the caller has closed must not become the number of a file that is opened here. */
+/* A standard stream that the caller has closed must not become the number of a file that is opened
+ * here. */
 static void reserve_standard_streams(void)
 {
 	int fd;
@@ -61,7 +56,8 @@ int main(int argc, char **argv)
 
 	reserve_standard_streams();
 
-	/* Numbers and the order of names are the same everywhere; only the encoding of the terminal matters, and we write bytes. */
+	/* Numbers and the order of names are the same everywhere; only the encoding of the terminal
+	 * matters, and we write bytes. */
 	setlocale(LC_ALL, "C");
 	/* A closed pipe is told by write(), with our message and exit code. */
 	signal(SIGPIPE, SIG_IGN);

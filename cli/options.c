@@ -29,8 +29,11 @@ int options_next(int argc, char **argv, const struct option_def *defs, const cha
 	if (built != defs) {
 		shorts[k++] = ':';
 		for (; defs[n].name && n + 1 < ARRAY_SIZE(longs); n++) {
-			longs[n] = (struct option){ .name = defs[n].name, .val = defs[n].id,
-				.has_arg = defs[n].has_arg == ARG_YES ? required_argument : no_argument };
+			longs[n] = (struct option){ .name = defs[n].name,
+						    .val = defs[n].id,
+						    .has_arg = defs[n].has_arg == ARG_YES
+								       ? required_argument
+								       : no_argument };
 			if (defs[n].id < 256) {
 				shorts[k++] = (char)defs[n].id;
 				if (defs[n].has_arg == ARG_YES)
@@ -55,10 +58,11 @@ int options_next(int argc, char **argv, const struct option_def *defs, const cha
 		if (optopt && defs[n].name)
 			tell("option '--%s' takes no argument", defs[n].name);
 		else if (optopt)
-			tell("unknown option '-%c'; '%s --help' lists them", optopt, command(argv[0]));
-		else
-			tell("option '%s' is unknown or ambiguous; '%s --help' lists them", argv[optind - 1],
+			tell("unknown option '-%c'; '%s --help' lists them", optopt,
 			     command(argv[0]));
+		else
+			tell("option '%s' is unknown or ambiguous; '%s --help' lists them",
+			     argv[optind - 1], command(argv[0]));
 		return '?';
 	}
 	return c;

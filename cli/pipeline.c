@@ -14,7 +14,7 @@
 #include "cli/cli.h"
 #include "host/host.h"
 
-#define MAX_UNWIND	1024
+#define MAX_UNWIND 1024
 
 /* What is counted per sample, remembered per chain. */
 enum {
@@ -28,22 +28,22 @@ enum {
 };
 
 struct chain_entry {
-	u64 check;		/* second half of the key's hash */
+	u64 check; /* second half of the key's hash */
 	node_id node;
 	u32 flags;
 	u32 garbage;
 };
 
 struct edge {
-	u64 addr;		/* or id of a text frame */
-	u64 how;		/* generation, space and kind; EDGE_TEXT for text frames */
+	u64 addr; /* or id of a text frame */
+	u64 how;  /* generation, space and kind; EDGE_TEXT for text frames */
 	node_id parent, child;
 };
 
-#define EDGE_TEXT	UINT64_MAX
+#define EDGE_TEXT UINT64_MAX
 
-#define FRAME_NEW	UINT32_MAX
-#define FRAME_BY_PARENT	(UINT32_MAX - 1)	/* several frames, or what depends on the frame above */
+#define FRAME_NEW       UINT32_MAX
+#define FRAME_BY_PARENT (UINT32_MAX - 1) /* several frames, or what depends on the frame above */
 
 struct edge_key {
 	u64 addr, how;
@@ -68,7 +68,7 @@ struct u32_list {
 
 struct time_filter {
 	bool set, percent;
-	double from, to;	/* seconds, or shares (0-1) of the whole */
+	double from, to; /* seconds, or shares (0-1) of the whole */
 	u64 from_ns, to_ns;
 };
 
@@ -78,30 +78,30 @@ struct pipeline {
 	const char *path;
 	struct perf_reader *reader;
 	struct symbolizer *sym;
-	size_t build_ids;	/* of the recording, already told to sym */
-	u64 seed[2];		/* of the run: input cannot aim at collisions */
+	size_t build_ids; /* of the recording, already told to sym */
+	u64 seed[2];      /* of the run: input cannot aim at collisions */
 
 	struct index chain_index, edge_index, root_index;
 	VEC(struct chain_entry) chains;
-	VEC(struct edge) first_edges;	/* by parent: the first one made; child 0: none */
-	VEC(struct edge) edges;		/* the others */
+	VEC(struct edge) first_edges; /* by parent: the first one made; child 0: none */
+	VEC(struct edge) edges;       /* the others */
 	VEC(struct root_entry) roots;
-	VEC(u32) frames;	/* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
-	VEC(u32) text_frames;	/* the same by id of a text frame */
-	VEC(struct text_step) text_path;	/* of the stack before, below text_root */
+	VEC(u32) frames; /* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
+	VEC(u32) text_frames;            /* the same by id of a text frame */
+	VEC(struct text_step) text_path; /* of the stack before, below text_root */
 	node_id text_root;
 	struct perf_chain chain;
-	VEC(u32) events;	/* profile's event by the recording's */
-	VEC(u64) node_samples;	/* samples by leaf node, for the shares of what is unresolved */
-	u64 scale;		/* weights of the input count 1/scale */
-	VEC(u64) last_time;	/* by cpu, for the check of periods */
+	VEC(u32) events;       /* profile's event by the recording's */
+	VEC(u64) node_samples; /* samples by leaf node, for the shares of what is unresolved */
+	u64 scale;             /* weights of the input count 1/scale */
+	VEC(u64) last_time;    /* by cpu, for the check of periods */
 	VEC(u8) cpu_seen;
 	u64 impossible_periods;
-	u64 samples;		/* read and not filtered out */
+	u64 samples; /* read and not filtered out */
 	u64 filtered;
-	u64 hv_samples;		/* with a hypervisor frame */
-	u64 hv_depth_1;		/* with one, and a single one */
-	u64 told[DIAG_NR];	/* by kind, for the kinds that are counted per sample */
+	u64 hv_samples;    /* with a hypervisor frame */
+	u64 hv_depth_1;    /* with one, and a single one */
+	u64 told[DIAG_NR]; /* by kind, for the kinds that are counted per sample */
 
 	struct u32_list pid, tid, cpu;
 	struct time_filter time;
@@ -129,7 +129,8 @@ static bool edge_eq(const void *ctx, u32 id, const void *key)
 
 static bool root_eq(const void *ctx, u32 id, const void *key)
 {
-	return !memcmp(((const struct pipeline *)ctx)->roots.v[id].key, key, sizeof(struct root_entry) - sizeof(u64));
+	return !memcmp(((const struct pipeline *)ctx)->roots.v[id].key, key,
+		       sizeof(struct root_entry) - sizeof(u64));
 }
 
 /*
@@ -169,18 +170,23 @@ static void add_edge(struct pipeline *p, const struct edge_key *k, u64 hash, nod
 
 static node_id group_child(struct pipeline *p, node_id parent, str_id name)
 {
-	return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile,
-		&(struct frame){ .function = name, .space = SPACE_NONE, .flags = FRAME_GROUP }));
+	return profile_child(
+		&p->run->profile, parent,
+		profile_frame(&p->run->profile, &(struct frame){ .function = name,
+								 .space = SPACE_NONE,
+								 .flags = FRAME_GROUP }));
 }
 
 static str_id event_name(struct pipeline *p, u32 event)
 {
 	const struct perf_meta *m = perf_meta(p->reader);
 
-	return strtab_adds(&p->run->strings, event < m->events.n ? m->events.v[event].name : "unknown event");
+	return strtab_adds(&p->run->strings,
+			   event < m->events.n ? m->events.v[event].name : "unknown event");
 }
 
-/* The node that a sample's stack stands on: what --group asks for, then the comm, [guest] or [xen]. */
+/* The node that a sample's stack stands on: what --group asks for, then the comm, [guest] or [xen].
+ */
 static node_id root_of(struct pipeline *p, const struct perf_sample *s, enum perf_root root)
 {
 	struct root_entry e = { .key = { (u64)s->comm << 2 | root, 0, 0, 0 } };
@@ -213,13 +219,16 @@ static node_id root_of(struct pipeline *p, const struct perf_sample *s, enum per
 		str_id name;
 
 		if (!strcmp(g, "cpu"))
-			name = s->cpu == PERF_NO_CPU ? strtab_adds(t, "cpu ?") : strtab_addf(t, "cpu %u", s->cpu);
+			name = s->cpu == PERF_NO_CPU ? strtab_adds(t, "cpu ?")
+						     : strtab_addf(t, "cpu %u", s->cpu);
 		else if (!strcmp(g, "event"))
 			name = event_name(p, s->event);
 		else if (!strcmp(g, "pid"))
-			name = s->pid == PERF_NO_PID ? strtab_adds(t, "pid ?") : strtab_addf(t, "pid %d", (int)s->pid);
+			name = s->pid == PERF_NO_PID ? strtab_adds(t, "pid ?")
+						     : strtab_addf(t, "pid %d", (int)s->pid);
 		else if (!strcmp(g, "tid"))
-			name = s->tid == PERF_NO_PID ? strtab_adds(t, "tid ?") : strtab_addf(t, "tid %d", (int)s->tid);
+			name = s->tid == PERF_NO_PID ? strtab_adds(t, "tid ?")
+						     : strtab_addf(t, "tid %d", (int)s->tid);
 		else if (s->machine_pid)
 			name = strtab_addf(t, "guest %u", s->machine_pid);
 		else
@@ -244,13 +253,20 @@ static node_id add_broken(struct pipeline *p, node_id parent, u64 addr)
 	struct profile *prof = &p->run->profile;
 
 	if (p->opts->addrs)
-		return profile_child(prof, parent, profile_frame(prof, &(struct frame){
-			.function = strtab_addf(&p->run->strings, "[unknown 0x%" PRIx64 "]", addr),
-			.space = SPACE_USER, .flags = FRAME_BROKEN }));
+		return profile_child(
+			prof, parent,
+			profile_frame(prof,
+				      &(struct frame){ .function = strtab_addf(
+							       &p->run->strings,
+							       "[unknown 0x%" PRIx64 "]", addr),
+						       .space = SPACE_USER,
+						       .flags = FRAME_BROKEN }));
 	if (!p->have_broken) {
-		p->broken = profile_frame(prof, &(struct frame){
-			.function = strtab_adds(&p->run->strings, "[broken stack]"),
-			.space = SPACE_USER, .flags = FRAME_BROKEN });
+		p->broken = profile_frame(
+			prof, &(struct frame){
+				      .function = strtab_adds(&p->run->strings, "[broken stack]"),
+				      .space = SPACE_USER,
+				      .flags = FRAME_BROKEN });
 		p->have_broken = true;
 	}
 	if (parent && prof->nodes.v[parent].frame == p->broken)
@@ -269,7 +285,8 @@ static bool is_broken(const struct pipeline *p, node_id node)
 }
 
 /* `frames` innermost first. */
-static node_id add_frames(struct pipeline *p, node_id node, const struct frame *frames, size_t n, u64 addr)
+static node_id add_frames(struct pipeline *p, node_id node, const struct frame *frames, size_t n,
+			  u64 addr)
 {
 	struct profile *prof = &p->run->profile;
 
@@ -295,13 +312,17 @@ static node_id add_answer(struct pipeline *p, node_id parent, u32 answer, u64 ad
 	if (LIKELY(*known < FRAME_BY_PARENT))
 		return profile_child(prof, parent, *known);
 	n = sym_answer_frames(p->sym, answer, &frames);
-	*known = n == 1 && !(frames[0].flags & FRAME_BROKEN) ? profile_frame(prof, frames) : FRAME_BY_PARENT;
+	*known = n == 1 && !(frames[0].flags & FRAME_BROKEN) ? profile_frame(prof, frames)
+							     : FRAME_BY_PARENT;
 	return add_frames(p, parent, frames, n, addr);
 }
 
-static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a, u64 gen)
+static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a,
+			u64 gen)
 {
-	struct edge_key k = { .addr = a->addr, .how = gen << 8 | (u64)a->space << 4 | a->kind, .parent = parent };
+	struct edge_key k = { .addr = a->addr,
+			      .how = gen << 8 | (u64)a->space << 4 | a->kind,
+			      .parent = parent };
 	enum addr_kind kind = a->kind;
 	node_id child;
 	u64 hash;
@@ -321,19 +342,24 @@ static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struc
 static void append_unwound(struct pipeline *p, const struct perf_sample *s, u32 *flags)
 {
 	struct sym_unwound pcs[MAX_UNWIND];
-	struct sym_regs regs = { .abi = s->user_abi, .mask = s->user_mask, .values = s->user_regs,
-		.arch = perf_meta(p->reader)->arch };
+	struct sym_regs regs = { .abi = s->user_abi,
+				 .mask = s->user_mask,
+				 .values = s->user_regs,
+				 .arch = perf_meta(p->reader)->arch };
 	bool truncated = false;
 	size_t n, i;
 
-	n = sym_unwind(p->sym, s->pid, s->tid, &regs, s->stack, s->stack_size, pcs, MAX_UNWIND, &truncated);
+	n = sym_unwind(p->sym, s->pid, s->tid, &regs, s->stack, s->stack_size, pcs, MAX_UNWIND,
+		       &truncated);
 	if (!n)
 		return;
 	/* The unwound user part takes the place of a recorded one. */
 	while (p->chain.addrs.n && p->chain.addrs.v[p->chain.addrs.n - 1].space == SPACE_USER)
 		p->chain.addrs.n--;
 	for (i = 0; i < n; i++)
-		vec_push(&p->chain.addrs, ((struct perf_addr){ .addr = pcs[i].pc, .space = SPACE_USER, .kind = pcs[i].kind }));
+		vec_push(&p->chain.addrs,
+			 ((struct perf_addr){
+				 .addr = pcs[i].pc, .space = SPACE_USER, .kind = pcs[i].kind }));
 	if (truncated)
 		*flags |= CHAIN_TRUNCATED;
 	p->chain.root = ROOT_COMM;
@@ -345,14 +371,18 @@ static void append_lbr(struct pipeline *p, const struct perf_sample *s)
 
 	while (p->chain.addrs.n && p->chain.addrs.v[p->chain.addrs.n - 1].space == SPACE_USER)
 		p->chain.addrs.n--;
-	vec_push(&p->chain.addrs, ((struct perf_addr){ .addr = s->lbr_to, .space = SPACE_USER, .kind = ADDR_EXACT }));
+	vec_push(
+		&p->chain.addrs,
+		((struct perf_addr){ .addr = s->lbr_to, .space = SPACE_USER, .kind = ADDR_EXACT }));
 	for (i = 0; i < s->lbr_nr; i++)
-		vec_push(&p->chain.addrs, ((struct perf_addr){
-			.addr = s->lbr_from[i], .space = SPACE_USER, .kind = ADDR_EXACT }));
+		vec_push(&p->chain.addrs, ((struct perf_addr){ .addr = s->lbr_from[i],
+							       .space = SPACE_USER,
+							       .kind = ADDR_EXACT }));
 	p->chain.root = ROOT_COMM;
 }
 
-static struct chain_entry build_chain(struct pipeline *p, const struct perf_sample *s, u64 gen_user, u64 gen_kernel)
+static struct chain_entry build_chain(struct pipeline *p, const struct perf_sample *s, u64 gen_user,
+				      u64 gen_kernel)
 {
 	struct chain_entry e = { 0 };
 	u32 hv = 0;
@@ -377,8 +407,11 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 		bool guest = a->space == SPACE_GUEST_USER || a->space == SPACE_GUEST_KERNEL;
 
 		hv += a->space == SPACE_HV;
-		e.node = add_addr(p, e.node, user ? s->pid : guest && s->machine_pid ? s->machine_pid : SYM_KERNEL_PID, a,
-				  user ? gen_user : gen_kernel);
+		e.node = add_addr(p, e.node,
+				  user                      ? s->pid
+				  : guest && s->machine_pid ? s->machine_pid
+							    : SYM_KERNEL_PID,
+				  a, user ? gen_user : gen_kernel);
 		if (user && is_broken(p, e.node))
 			e.flags |= CHAIN_BROKEN;
 	}
@@ -394,7 +427,8 @@ static bool is_mangled(const char *s)
 	return s[0] == '_' && (s[1] == 'Z' || s[1] == 'R' || s[1] == 'D');
 }
 
-static bool resolve_text_address(struct pipeline *p, const struct perf_text_frame *f, const struct frame **frames, size_t *n)
+static bool resolve_text_address(struct pipeline *p, const struct perf_text_frame *f,
+				 const struct frame **frames, size_t *n)
 {
 	enum addr_kind kind = f->flags & TEXT_EXACT ? ADDR_EXACT : ADDR_RETURN;
 	const char *module = strtab_get(&p->run->strings, f->module);
@@ -424,7 +458,8 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 		out.function = f->symbol;
 		out.space = SPACE_NONE;
 		out.flags = FRAME_GROUP;
-		return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile, &out));
+		return profile_child(&p->run->profile, parent,
+				     profile_frame(&p->run->profile, &out));
 	}
 	if (!f->symbol || f->flags & TEXT_UNKNOWN) {
 		if (f->flags & TEXT_HAS_ADDR && resolve_text_address(p, f, &frames, &n))
@@ -436,7 +471,8 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 			size_t len = strlen(module);
 			bool brackets = len > 2 && module[0] == '[' && module[len - 1] == ']';
 
-			out.function = strtab_addf(t, "[%.*s+0x%" PRIx64 "]", (int)(brackets ? len - 2 : len),
+			out.function = strtab_addf(t, "[%.*s+0x%" PRIx64 "]",
+						   (int)(brackets ? len - 2 : len),
 						   module + brackets, f->addr);
 		} else if (f->flags & TEXT_HAS_ADDR && f->space == SPACE_USER) {
 			return add_broken(p, parent, f->addr);
@@ -445,7 +481,9 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 		}
 		out.flags = FRAME_UNRESOLVED;
 	} else {
-		out.function = is_mangled(strtab_get(t, f->symbol)) ? sym_display_name(p->sym, f->symbol) : f->symbol;
+		out.function = is_mangled(strtab_get(t, f->symbol))
+				       ? sym_display_name(p->sym, f->symbol)
+				       : f->symbol;
 	}
 	if (f->space == SPACE_HV && !f->module)
 		module = "xen-syms";
@@ -475,8 +513,10 @@ static node_id text_child(struct pipeline *p, node_id parent, u32 id)
 	if (*known == FRAME_NEW) {
 		child = add_text_frame(p, parent, id);
 		*known = child && prof->nodes.v[child].parent == parent &&
-			 !(p->have_broken && prof->nodes.v[child].frame == p->broken) ?
-			 prof->nodes.v[child].frame : FRAME_BY_PARENT;
+					 !(p->have_broken &&
+					   prof->nodes.v[child].frame == p->broken)
+				 ? prof->nodes.v[child].frame
+				 : FRAME_BY_PARENT;
 		return child;
 	}
 	child = find_edge(p, &k, &hash);
@@ -507,7 +547,8 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 	if (root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
 	e.node = root_of(p, s, root);
-	/* Stacks that stand beside each other mostly start alike, those of sorted folded text above all. */
+	/* Stacks that stand beside each other mostly start alike, those of sorted folded text above
+	 * all. */
 	if (p->text_root != e.node)
 		p->text_path.n = 0;
 	p->text_root = e.node;
@@ -604,7 +645,8 @@ static bool in_list(const struct u32_list *l, u32 v)
 	return l->all;
 }
 
-/* "START,STOP" in seconds as perf script prints them, either may be missing; "10%-20%" of the whole. */
+/* "START,STOP" in seconds as perf script prints them, either may be missing; "10%-20%" of the
+ * whole. */
 static int parse_time(struct time_filter *t, const char *s, struct error *err)
 {
 	const char *p = s;
@@ -616,7 +658,7 @@ static int parse_time(struct time_filter *t, const char *s, struct error *err)
 	t->set = true;
 	t->to = 1e300;
 	t->percent = strchr(s, '%') != NULL;
-	if (*p != ',' ) {
+	if (*p != ',') {
 		if (!isdigit((unsigned char)*p))
 			goto bad;
 		t->from = strtod(p, &end);
@@ -657,7 +699,8 @@ static bool wanted(const struct pipeline *p, const struct perf_sample *s)
 		return false;
 	if (!in_list(&p->pid, s->pid) || !in_list(&p->tid, s->tid) || !in_list(&p->cpu, s->cpu))
 		return false;
-	if (p->time.set && (s->time == PERF_NO_TIME || s->time < p->time.from_ns || s->time > p->time.to_ns))
+	if (p->time.set &&
+	    (s->time == PERF_NO_TIME || s->time < p->time.from_ns || s->time > p->time.to_ns))
 		return false;
 	if ((o->only_guest && !guest) || (o->only_host && guest))
 		return false;
@@ -731,9 +774,14 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	if (s->user_abi || s->lbr_nr) {
 		e = build_chain(p, s, gen_user, gen_kernel);
 	} else {
-		u64 key[8] = { gen_user, gen_kernel, (u64)s->comm << 8 | s->cpumode, s->chain_nr ? 0 : s->ip,
-			(u64)s->pid << 32 | s->tid, (u64)s->cpu << 32 | s->event, (u64)s->machine_pid << 32 | s->vcpu,
-			s->text };
+		u64 key[8] = { gen_user,
+			       gen_kernel,
+			       (u64)s->comm << 8 | s->cpumode,
+			       s->chain_nr ? 0 : s->ip,
+			       (u64)s->pid << 32 | s->tid,
+			       (u64)s->cpu << 32 | s->event,
+			       (u64)s->machine_pid << 32 | s->vcpu,
+			       s->text };
 		u64 head, hash, check;
 		u32 id;
 
@@ -742,7 +790,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 			key[4] = key[5] = key[6] = 0;
 		head = hash_bytes(key, sizeof(key), p->seed[0]);
 		hash = hash_bytes(s->chain, s->chain_nr * sizeof(*s->chain), head);
-		check = hash_bytes(s->chain, s->chain_nr * sizeof(*s->chain), hash_u64(head ^ p->seed[1]));
+		check = hash_bytes(s->chain, s->chain_nr * sizeof(*s->chain),
+				   hash_u64(head ^ p->seed[1]));
 		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
 		if (id == INDEX_NONE) {
 			e = s->text ? build_text(p, s) : build_chain(p, s, gen_user, gen_kernel);
@@ -766,13 +815,20 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	if (s->base_count) {
 		while (r->base.n <= e.node)
 			vec_push(&r->base, 0);
-		r->base.v[e.node] = add_saturated(r->base.v[e.node], rescale(s->base_count, r->profile.weight_scale, p->scale));
+		r->base.v[e.node] =
+			add_saturated(r->base.v[e.node],
+				      rescale(s->base_count, r->profile.weight_scale, p->scale));
 		r->base_samples = add_saturated(r->base_samples, s->base_count);
 	}
 	profile_add(&r->profile, event, e.node, s->count, weight);
 	if (r->profile.keep_samples)
-		vec_push(&r->profile.samples, ((struct profile_sample){ .time = s->time, .weight = weight, .node = e.node,
-			.event = event, .cpu = s->cpu, .pid = s->pid, .tid = s->tid }));
+		vec_push(&r->profile.samples, ((struct profile_sample){ .time = s->time,
+									.weight = weight,
+									.node = e.node,
+									.event = event,
+									.cpu = s->cpu,
+									.pid = s->pid,
+									.tid = s->tid }));
 	while (p->node_samples.n <= e.node)
 		vec_push(&p->node_samples, 0);
 	p->node_samples.v[e.node] = add_saturated(p->node_samples.v[e.node], s->count);
@@ -790,7 +846,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		if (e.flags & CHAIN_HV_DEPTH_1)
 			p->hv_depth_1 = add_saturated(p->hv_depth_1, s->count);
 		if (e.flags & CHAIN_IP_ZERO)
-			count_told(p, e.flags & CHAIN_GUEST ? DIAG_IP_ZERO_GUEST : DIAG_IP_ZERO, s->count);
+			count_told(p, e.flags & CHAIN_GUEST ? DIAG_IP_ZERO_GUEST : DIAG_IP_ZERO,
+				   s->count);
 		if (e.flags & CHAIN_BROKEN)
 			count_told(p, DIAG_BROKEN_STACK, s->count);
 		if (e.flags & CHAIN_EMPTY)
@@ -805,9 +862,17 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 
 static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
 {
-	struct sym_mapping map = { .pid = m->pid, .space = SPACE_USER, .addr = m->addr, .len = m->len, .pgoff = m->pgoff,
-		.maj = m->maj, .min = m->min, .ino = m->ino, .filename = m->filename,
-		.build_id = m->build_id, .build_id_len = m->build_id_len };
+	struct sym_mapping map = { .pid = m->pid,
+				   .space = SPACE_USER,
+				   .addr = m->addr,
+				   .len = m->len,
+				   .pgoff = m->pgoff,
+				   .maj = m->maj,
+				   .min = m->min,
+				   .ino = m->ino,
+				   .filename = m->filename,
+				   .build_id = m->build_id,
+				   .build_id_len = m->build_id_len };
 
 	switch (m->cpumode) {
 	case CPUMODE_KERNEL:
@@ -818,12 +883,8 @@ static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
 		map.space = SPACE_HV;
 		map.pid = SYM_KERNEL_PID;
 		break;
-	case CPUMODE_GUEST_KERNEL:
-		map.space = SPACE_GUEST_KERNEL;
-		break;
-	case CPUMODE_GUEST_USER:
-		map.space = SPACE_GUEST_USER;
-		break;
+	case CPUMODE_GUEST_KERNEL: map.space = SPACE_GUEST_KERNEL; break;
+	case CPUMODE_GUEST_USER: map.space = SPACE_GUEST_USER; break;
 	}
 	sym_map(p->sym, &map);
 }
@@ -831,23 +892,14 @@ static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
 static void take_item(struct pipeline *p, const struct perf_item *it)
 {
 	switch (it->type) {
-	case ITEM_SAMPLE:
-		take_sample(p, &it->sample);
-		break;
-	case ITEM_MMAP:
-		take_mmap(p, &it->mmap);
-		break;
-	case ITEM_FORK:
-		sym_fork(p->sym, it->task.pid, it->task.ppid);
-		break;
-	case ITEM_EXEC:
-		sym_exec(p->sym, it->task.pid);
-		break;
-	case ITEM_EXIT:
-		sym_exit(p->sym, it->task.pid);
-		break;
+	case ITEM_SAMPLE: take_sample(p, &it->sample); break;
+	case ITEM_MMAP: take_mmap(p, &it->mmap); break;
+	case ITEM_FORK: sym_fork(p->sym, it->task.pid, it->task.ppid); break;
+	case ITEM_EXEC: sym_exec(p->sym, it->task.pid); break;
+	case ITEM_EXIT: sym_exit(p->sym, it->task.pid); break;
 	case ITEM_KSYMBOL:
-		sym_ksymbol(p->sym, it->ksymbol.addr, it->ksymbol.len, it->ksymbol.name, it->ksymbol.unregister);
+		sym_ksymbol(p->sym, it->ksymbol.addr, it->ksymbol.len, it->ksymbol.name,
+			    it->ksymbol.unregister);
 		break;
 	}
 }
@@ -859,7 +911,8 @@ static double share(u64 part, u64 all)
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
-/* "busybox 8.1 %, libc.so.6 2 %, 3 more": the modules that cost most; `frames` by str_id, overwritten. */
+/* "busybox 8.1 %, libc.so.6 2 %, 3 more": the modules that cost most; `frames` by str_id,
+ * overwritten. */
 static void add_worst_modules(struct buf *b, const struct strtab *t, u64 *frames, size_t n, u64 all)
 {
 	size_t i, best, shown = 0, more = 0;
@@ -870,7 +923,8 @@ static void add_worst_modules(struct buf *b, const struct strtab *t, u64 *frames
 				best = i;
 		if (!n || !frames[best])
 			return;
-		buf_printf(b, "%s%s ", shown ? ", " : "", best ? strtab_get(t, (str_id)best) : "no module");
+		buf_printf(b, "%s%s ", shown ? ", " : "",
+			   best ? strtab_get(t, (str_id)best) : "no module");
 		buf_f(b, share(frames[best], all), 1);
 		buf_puts(b, " %");
 		frames[best] = 0;
@@ -885,9 +939,12 @@ static void add_worst_modules(struct buf *b, const struct strtab *t, u64 *frames
 static void tell_unresolved(struct pipeline *p)
 {
 	static const enum diag_kind kinds[SPACE_NR] = {
-		[SPACE_USER] = DIAG_UNRESOLVED_USER, [SPACE_KERNEL] = DIAG_UNRESOLVED_KERNEL,
-		[SPACE_HV] = DIAG_UNRESOLVED_HV, [SPACE_GUEST_USER] = DIAG_UNRESOLVED_GUEST,
-		[SPACE_GUEST_KERNEL] = DIAG_UNRESOLVED_GUEST, [SPACE_NONE] = DIAG_NOTE,
+		[SPACE_USER] = DIAG_UNRESOLVED_USER,
+		[SPACE_KERNEL] = DIAG_UNRESOLVED_KERNEL,
+		[SPACE_HV] = DIAG_UNRESOLVED_HV,
+		[SPACE_GUEST_USER] = DIAG_UNRESOLVED_GUEST,
+		[SPACE_GUEST_KERNEL] = DIAG_UNRESOLVED_GUEST,
+		[SPACE_NONE] = DIAG_NOTE,
 	};
 	struct run *r = p->run;
 	const struct profile *prof = &r->profile;
@@ -905,14 +962,16 @@ static void tell_unresolved(struct pipeline *p)
 	for (i = prof->nodes.n - 1; i > 0; i--) {
 		const struct frame *f = &prof->frames.v[prof->nodes.v[i].frame];
 
-		total[prof->nodes.v[i].parent] = add_saturated(total[prof->nodes.v[i].parent], total[i]);
+		total[prof->nodes.v[i].parent] = add_saturated(total[prof->nodes.v[i].parent],
+							       total[i]);
 		all[f->space] = add_saturated(all[f->space], total[i]);
 		if (!(f->flags & FRAME_UNRESOLVED))
 			continue;
 		unresolved[f->space] = add_saturated(unresolved[f->space], total[i]);
 		while (by_module[f->space].n <= f->module)
 			vec_push(&by_module[f->space], 0);
-		by_module[f->space].v[f->module] = add_saturated(by_module[f->space].v[f->module], total[i]);
+		by_module[f->space].v[f->module] = add_saturated(by_module[f->space].v[f->module],
+								 total[i]);
 	}
 	for (s = 0; s < SPACE_NR; s++) {
 		buf_clear(&b);
@@ -930,7 +989,8 @@ static void tell_unresolved(struct pipeline *p)
 
 static bool is_software_clock(const struct perf_event *e)
 {
-	/* linux/perf_event.h: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK */
+	/* linux/perf_event.h: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK
+	 */
 	return e->type == 1 && e->config <= 1;
 }
 
@@ -951,14 +1011,17 @@ static void tell_rest(struct pipeline *p)
 	for (i = 0; i < m->events.n; i++) {
 		const struct perf_event *e = &m->events.v[i];
 
-		/* perf kvm --host --guest leaves both exclude bits clear: somebody wanted the whole machine. */
-		if (e->samples && is_software_clock(e) && !e->exclude_guest && !e->exclude_host && !p->hv_samples)
+		/* perf kvm --host --guest leaves both exclude bits clear: somebody wanted the whole
+		 * machine. */
+		if (e->samples && is_software_clock(e) && !e->exclude_guest && !e->exclude_host &&
+		    !p->hv_samples)
 			diag_add(&r->diag, DIAG_HV_SOFTWARE_EVENT, e->samples, e->name);
 	}
 	for (i = 0; i < p->cpu_seen.n; i++)
 		seen += p->cpu_seen.v[i];
 	if (p->hv_samples && m->nrcpus_avail > seen && seen && !p->opts->cpu)
-		diag_addf(&r->diag, DIAG_CPU_UNSEEN, m->nrcpus_avail - seen, "%zu of %u seen", seen, m->nrcpus_avail);
+		diag_addf(&r->diag, DIAG_CPU_UNSEEN, m->nrcpus_avail - seen, "%zu of %u seen", seen,
+			  m->nrcpus_avail);
 	tell_unresolved(p);
 }
 
@@ -966,18 +1029,25 @@ static void tell_rest(struct pipeline *p)
 static int check_usable(const struct pipeline *p, struct error *err)
 {
 	if (!p->samples)
-		return error_set(err, p->filtered ? "'%s': no sample passes the filters" : "'%s': no samples", p->path);
+		return error_set(err,
+				 p->filtered ? "'%s': no sample passes the filters"
+					     : "'%s': no samples",
+				 p->path);
 	if (p->told[DIAG_IP_ZERO] + p->told[DIAG_IP_ZERO_GUEST] < p->samples)
 		return 0;
-	return error_set(err, "'%s': all %" PRIu64 " samples are unusable: instruction pointer 0 and no call chain", p->path,
-			 p->samples);
+	return error_set(err,
+			 "'%s': all %" PRIu64
+			 " samples are unusable: instruction pointer 0 and no call chain",
+			 p->path, p->samples);
 }
 
 static void add_fact(struct run *r, const char *key, const char *value)
 {
 	if (value && *value)
-		vec_push(&r->facts, ((struct render_fact){ .key = key,
-			.value = arena_strndup(&r->facts_arena, value, strlen(value)) }));
+		vec_push(&r->facts,
+			 ((struct render_fact){
+				 .key = key,
+				 .value = arena_strndup(&r->facts_arena, value, strlen(value)) }));
 }
 
 static void add_rates(struct pipeline *p)
@@ -994,11 +1064,13 @@ static void add_rates(struct pipeline *p)
 		if (!e->freq && e->period && is_software_clock(e))
 			hz = 1000000000 / e->period;
 		if (e->samples && hz && e->type != UINT32_MAX)
-			vec_push(&r->rates, ((struct run_rate){ strtab_adds(&r->strings, e->name), hz }));
+			vec_push(&r->rates,
+				 ((struct run_rate){ strtab_adds(&r->strings, e->name), hz }));
 	}
 	if (m->first_time != PERF_NO_TIME && m->last_time >= m->first_time) {
 		r->first_time = MIN(r->first_time, m->first_time);
-		r->last_time = r->last_time == UINT64_MAX ? m->last_time : MAX(r->last_time, m->last_time);
+		r->last_time = r->last_time == UINT64_MAX ? m->last_time
+							  : MAX(r->last_time, m->last_time);
 	}
 }
 
@@ -1024,8 +1096,8 @@ static void add_facts(struct pipeline *p)
 	buf_clear(&b);
 	for (i = 0; i < m->events.n; i++)
 		if (m->events.v[i].samples)
-			buf_printf(&b, "%s%s (%" PRIu64 " samples)", b.n ? ", " : "", m->events.v[i].name,
-				   m->events.v[i].samples);
+			buf_printf(&b, "%s%s (%" PRIu64 " samples)", b.n ? ", " : "",
+				   m->events.v[i].name, m->events.v[i].samples);
 	add_fact(r, "events", buf_str(&b));
 	if (m->first_time != PERF_NO_TIME && m->last_time >= m->first_time) {
 		buf_clear(&b);
@@ -1073,7 +1145,8 @@ static int resolve_percent(struct pipeline *p, struct error *err)
 	if (first == PERF_NO_TIME)
 		return error_set(err, "'%s': --time: the samples have no time", p->path);
 	p->time.from_ns = first + (u64)(p->time.from / 100 * (double)span);
-	p->time.to_ns = p->time.to >= 100 ? UINT64_MAX : first + (u64)(p->time.to / 100 * (double)span);
+	p->time.to_ns = p->time.to >= 100 ? UINT64_MAX
+					  : first + (u64)(p->time.to / 100 * (double)span);
 	return 0;
 }
 
@@ -1098,7 +1171,8 @@ static void start_symbols(struct pipeline *p)
 	/* Symbol files beside the recording come first. */
 	if (strcmp(p->path, "-"))
 		dirs[n++] = dir = dir_of(p->path);
-	/* When it was made decides whether what this machine holds for its present boot fits (of a pipe it is now). */
+	/* When it was made decides whether what this machine holds for its present boot fits (of a
+	 * pipe it is now). */
 	if (!(dir ? stat(p->path, &st) : fstat(STDIN_FILENO, &st)))
 		sym.mtime = st.st_mtime;
 	for (i = 0; p->opts->sym.dirs && p->opts->sym.dirs[i] && n <= MAX_LIST; i++)
@@ -1111,7 +1185,8 @@ static void start_symbols(struct pipeline *p)
 	free(dir);
 }
 
-static int read_recording(struct run *r, const char *path, const struct pipeline_opts *opts, struct error *err)
+static int read_recording(struct run *r, const char *path, const struct pipeline_opts *opts,
+			  struct error *err)
 {
 	struct pipeline p = { .run = r, .opts = opts, .path = path };
 	const struct perf_meta *m;
@@ -1127,7 +1202,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	r->profile.by_line = opts->by_line;
 	r->profile.keep_samples = opts->keep_samples;
 
-	if (parse_list(&p.pid, "pid", opts->pid, err) || parse_list(&p.tid, "tid", opts->tid, err) ||
+	if (parse_list(&p.pid, "pid", opts->pid, err) ||
+	    parse_list(&p.tid, "tid", opts->tid, err) ||
 	    parse_list(&p.cpu, "cpu", opts->cpu, err) || parse_time(&p.time, opts->time, err))
 		goto out;
 	if (p.time.set) {
@@ -1152,7 +1228,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 		if (!p.sym)
 			start_symbols(&p);
 		for (; p.build_ids < m->build_ids.n; p.build_ids++)
-			sym_build_id(p.sym, m->build_ids.v[p.build_ids].filename, m->build_ids.v[p.build_ids].id,
+			sym_build_id(p.sym, m->build_ids.v[p.build_ids].filename,
+				     m->build_ids.v[p.build_ids].id,
 				     m->build_ids.v[p.build_ids].len);
 		take_item(&p, &item);
 		if (!(++items & 0x3ff)) {
@@ -1163,10 +1240,11 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	progress_end();
 	if (rc < 0)
 		goto out;
-	/* In a pipe they come behind the samples: what was found without them is checked at least. */
+	/* In a pipe they come behind the samples: what was found without them is checked at least.
+	 */
 	for (; p.sym && p.build_ids < m->build_ids.n; p.build_ids++)
-		sym_build_id(p.sym, m->build_ids.v[p.build_ids].filename, m->build_ids.v[p.build_ids].id,
-			     m->build_ids.v[p.build_ids].len);
+		sym_build_id(p.sym, m->build_ids.v[p.build_ids].filename,
+			     m->build_ids.v[p.build_ids].id, m->build_ids.v[p.build_ids].len);
 	tell_rest(&p);
 	r->annotated |= m->annotated;
 	add_facts(&p);

@@ -40,7 +40,8 @@ void progress_update(u64 done, u64 total)
 	state.last_ms = ms;
 	state.shown = true;
 	if (total)
-		fprintf(stderr, "\rxenflame: %s %3" PRIu64 "%%", state.what, MIN(done, total) * 100 / total);
+		fprintf(stderr, "\rxenflame: %s %3" PRIu64 "%%", state.what,
+			MIN(done, total) * 100 / total);
 	else
 		fprintf(stderr, "\rxenflame: %s %" PRIu64 " MiB", state.what, done >> 20);
 	fflush(stderr);

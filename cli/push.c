@@ -2,9 +2,10 @@
 /*
  * xenflame push: a recording's stacks to a server that keeps profiles of many hosts.
  *
- * Facts: Grafana Pyroscope's server API. POST /ingest takes the profile as the body, in the query name (application and labels,
- * "app.cpu{key=value,key=value}"; what stands behind the last dot is the kind of profile), from and until (Unix seconds), format,
- * sampleRate (samples a second, 100 unless given), spyName, units, aggregationType.  Format folded is lines "a;b;c 12".
+ * Facts: Grafana Pyroscope's server API. POST /ingest takes the profile as the body, in the query
+ * name (application and labels, "app.cpu{key=value,key=value}"; what stands behind the last dot is
+ * the kind of profile), from and until (Unix seconds), format, sampleRate (samples a second, 100
+ * unless given), spyName, units, aggregationType.  Format folded is lines "a;b;c 12".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,37 +18,60 @@
 #include "host/host.h"
 
 enum {
-	OPT_TO = OPTION_OF_VERB, OPT_AS, OPT_APP, OPT_LABEL, OPT_SPLIT, OPT_RATE, OPT_UNTIL, OPT_HEADER, OPT_CA_FILE, OPT_TIMEOUT,
-	OPT_RETRIES, OPT_RETRY_WAIT, OPT_SYSROOT,
+	OPT_TO = OPTION_OF_VERB,
+	OPT_AS,
+	OPT_APP,
+	OPT_LABEL,
+	OPT_SPLIT,
+	OPT_RATE,
+	OPT_UNTIL,
+	OPT_HEADER,
+	OPT_CA_FILE,
+	OPT_TIMEOUT,
+	OPT_RETRIES,
+	OPT_RETRY_WAIT,
+	OPT_SYSROOT,
 };
 
 static const struct option_def own_options[] = {
 	{ "to", OPT_TO, ARG_YES, "URL", "the server; needed", "Server" },
 	{ "as", OPT_AS, ARG_YES, "pyroscope|pprof",
-	  "folded stacks to Pyroscope's /ingest (default), or a pprof file to\njust this URL", NULL },
+	  "folded stacks to Pyroscope's /ingest (default), or a pprof file to\njust this URL",
+	  NULL },
 	{ "header", OPT_HEADER, ARG_YES, "TEXT",
-	  "one more line of the request, 'Name: value'; '@FILE' takes the\nlines of FILE, for secrets (may repeat)", NULL },
-	{ "ca-file", OPT_CA_FILE, ARG_YES, "FILE", "certificates to trust instead of the system's (PEM)", NULL },
+	  "one more line of the request, 'Name: value'; '@FILE' takes the\nlines of FILE, for "
+	  "secrets (may repeat)",
+	  NULL },
+	{ "ca-file", OPT_CA_FILE, ARG_YES, "FILE",
+	  "certificates to trust instead of the system's (PEM)", NULL },
 	{ "timeout", OPT_TIMEOUT, ARG_YES, "SECONDS", "for each try; 30 unless given", NULL },
 	{ "retries", OPT_RETRIES, ARG_YES, "N", "tries after the first one; 5 unless given", NULL },
-	{ "retry-wait", OPT_RETRY_WAIT, ARG_YES, "SECONDS", "before the first of these, doubled for each; 1 unless given", NULL },
+	{ "retry-wait", OPT_RETRY_WAIT, ARG_YES, "SECONDS",
+	  "before the first of these, doubled for each; 1 unless given", NULL },
 
-	{ "app", OPT_APP, ARG_YES, "NAME",
-	  "name of the application; xenflame.cpu unless given", "What is said of the profile" },
+	{ "app", OPT_APP, ARG_YES, "NAME", "name of the application; xenflame.cpu unless given",
+	  "What is said of the profile" },
 	{ "label", OPT_LABEL, ARG_YES, "NAME=VALUE",
 	  "one more label, or another value for one of ours: host, kernel,\n"
-	  "xen, domain; no VALUE: without it (may repeat)", NULL },
+	  "xen, domain; no VALUE: without it (may repeat)",
+	  NULL },
 	{ "split", OPT_SPLIT, ARG_YES, "space",
-	  "a profile for each of hypervisor, kernel, user and the guests',\nby the innermost frame, with the label space", NULL },
-	{ "rate", OPT_RATE, ARG_YES, "HZ", "samples a second of each processor, when the input does not say", NULL },
-	{ "until", OPT_UNTIL, ARG_YES, "TIME", "when the recording ended, in Unix seconds; when FILE was last\nwritten unless given", NULL },
-	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR", "files of the recorded host, for the labels xen and domain", NULL },
+	  "a profile for each of hypervisor, kernel, user and the guests',\nby the innermost "
+	  "frame, with the label space",
+	  NULL },
+	{ "rate", OPT_RATE, ARG_YES, "HZ",
+	  "samples a second of each processor, when the input does not say", NULL },
+	{ "until", OPT_UNTIL, ARG_YES, "TIME",
+	  "when the recording ended, in Unix seconds; when FILE was last\nwritten unless given",
+	  NULL },
+	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR",
+	  "files of the recorded host, for the labels xen and domain", NULL },
 	{ "help", 'h', ARG_NO, NULL, "this text", "Other" },
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-#define MAX_OPTIONS	120
-#define MAX_HEADERS	65536
+#define MAX_OPTIONS 120
+#define MAX_HEADERS 65536
 
 struct label {
 	const char *name, *value;
@@ -75,11 +99,13 @@ static void help(void)
 {
 	puts("usage: xenflame push [OPTION]... --to=URL FILE\n"
 	     "\n"
-	     "Sends the stacks of a recording to a server that keeps profiles of many hosts. FILE is what\n"
+	     "Sends the stacks of a recording to a server that keeps profiles of many hosts. FILE "
+	     "is what\n"
 	     "'xenflame FILE' reads.");
 	options_help(own_options);
 	puts("\nOptions for input, symbols and view are those of 'xenflame --help'.\n"
-	     "\nExit status: 0 the server has taken all, 1 failed (with --strict also when degraded), 2 wrong usage.");
+	     "\nExit status: 0 the server has taken all, 1 failed (with --strict also when "
+	     "degraded), 2 wrong usage.");
 }
 
 /* ---- options ---- */
@@ -102,14 +128,15 @@ static int parse_whole(const char *what, const char *s, u64 min, u64 max, u64 *v
 	const char *p = s, *end = s + strlen(s);
 
 	if (parse_dec(&p, end, v) || p != end || *v < min || *v > max) {
-		tell("--%s=%s: expected a whole number from %" PRIu64 " to %" PRIu64, what, s, min, max);
+		tell("--%s=%s: expected a whole number from %" PRIu64 " to %" PRIu64, what, s, min,
+		     max);
 		return -1;
 	}
 	return 0;
 }
 
 /* What Pyroscope's text of name and labels takes for its own. */
-#define NO_NAME_CHARS	"{}=,\"\\ \t\r\n"
+#define NO_NAME_CHARS "{}=,\"\\ \t\r\n"
 
 static bool is_label_name(const char *s, size_t n)
 {
@@ -126,15 +153,19 @@ static int take_label(struct push_args *a, const char *arg)
 {
 	const char *value = strchr(arg, '=');
 
-	if (!value || !is_label_name(arg, (size_t)(value - arg)) || strpbrk(value + 1, "{}=,\"\\\r\n")) {
-		tell("--label=%s: expected NAME=VALUE; a name is letters, digits and '_', a value has none of { } = , \" \\", arg);
+	if (!value || !is_label_name(arg, (size_t)(value - arg)) ||
+	    strpbrk(value + 1, "{}=,\"\\\r\n")) {
+		tell("--label=%s: expected NAME=VALUE; a name is letters, digits and '_', a value "
+		     "has none of { } = , \" \\",
+		     arg);
 		return -1;
 	}
 	if (a->nr_given == MAX_LIST) {
 		tell("more than %d labels", MAX_LIST);
 		return -1;
 	}
-	a->given[a->nr_given++] = (struct label){ arena_strndup(&a->arena, arg, (size_t)(value - arg)), value + 1 };
+	a->given[a->nr_given++] =
+		(struct label){ arena_strndup(&a->arena, arg, (size_t)(value - arg)), value + 1 };
 	return 0;
 }
 
@@ -274,7 +305,8 @@ static int read_line(struct host *h, const char *path, struct buf *to)
 	return ret;
 }
 
-/* What a recording does not say of its host but the host does: only when it is this machine, or --sysroot names its files. */
+/* What a recording does not say of its host but the host does: only when it is this machine, or
+ * --sysroot names its files. */
 static int host_labels(struct push_args *a, const struct run *r, struct error *err)
 {
 	const char *name = fact(r, "host"), *release = fact(r, "kernel");
@@ -282,7 +314,8 @@ static int host_labels(struct push_args *a, const struct run *r, struct error *e
 	struct utsname u;
 	struct host *h;
 
-	if (!a->sysroot && (!name || !release || uname(&u) || strcmp(u.nodename, name) || strcmp(u.release, release)))
+	if (!a->sysroot && (!name || !release || uname(&u) || strcmp(u.nodename, name) ||
+			    strcmp(u.release, release)))
 		return 0;
 	h = host_new(a->sysroot, err);
 	if (!h)
@@ -332,7 +365,8 @@ static int make_labels(struct push_args *a, struct run *r, struct error *err)
 
 /* ---- time and rate ---- */
 
-/* A recording's own clock starts at boot: its end on the wall's clock is when its file was last written. */
+/* A recording's own clock starts at boot: its end on the wall's clock is when its file was last
+ * written. */
 static int make_times(struct push_args *a, const struct run *r, const char *path, struct error *err)
 {
 	u64 length = 0;
@@ -362,7 +396,8 @@ static void make_rate(struct push_args *a, struct run *r)
 		if (r->rates.v[i].event == name)
 			a->rate = r->rates.v[i].hz;
 	if (!a->rate && !a->draw.quiet)
-		tell("note: the input does not say how often a second it was sampled, so the server takes 100; --rate=HZ tells it");
+		tell("note: the input does not say how often a second it was sampled, so the "
+		     "server takes 100; --rate=HZ tells it");
 }
 
 /* ---- what is sent ---- */
@@ -372,7 +407,8 @@ static void put_escaped(struct buf *b, const char *s)
 	for (; *s; s++) {
 		u8 c = (u8)*s;
 
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c))
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    strchr("-._~", c))
 			buf_putc(b, *s);
 		else
 			buf_printf(b, "%%%02X", c);
@@ -449,17 +485,21 @@ static int send_view(struct push_args *a, struct run *r, const char *space, stru
 		buf_puts(&url, a->to);
 	else
 		ingest_url(a, space, &url);
-	ret = host_push(&(struct host_push){
-		.url = buf_str(&url),
-		.content_type = a->pprof ? "application/octet-stream" : "text/plain",
-		.body = buf_str(&body), .n = body.n,
-		.headers = a->headers,
-		.ca_file = a->ca_file,
-		.timeout_ms = (u32)(a->timeout * 1000),
-		.retries = a->retries,
-		.wait_ms = (u32)(a->retry_wait * 1000),
-		.told = told, .ctx = a,
-	}, err);
+	ret = host_push(
+		&(struct host_push){
+			.url = buf_str(&url),
+			.content_type = a->pprof ? "application/octet-stream" : "text/plain",
+			.body = buf_str(&body),
+			.n = body.n,
+			.headers = a->headers,
+			.ca_file = a->ca_file,
+			.timeout_ms = (u32)(a->timeout * 1000),
+			.retries = a->retries,
+			.wait_ms = (u32)(a->retry_wait * 1000),
+			.told = told,
+			.ctx = a,
+		},
+		err);
 out:
 	view_release(&view);
 	buf_release(&url);
@@ -478,7 +518,8 @@ static int send_spaces(struct push_args *a, struct run *r, struct error *err)
 	for (i = 0; i < p->events.n; i++) {
 		saved[i] = xcalloc(p->events.v[i].self.n, sizeof(u64));
 		if (p->events.v[i].self.n)
-			memcpy(saved[i], p->events.v[i].self.v, p->events.v[i].self.n * sizeof(u64));
+			memcpy(saved[i], p->events.v[i].self.v,
+			       p->events.v[i].self.n * sizeof(u64));
 	}
 	for (s = 0; s < SPACE_NR && !ret; s++) {
 		char label[32], *c;
@@ -498,7 +539,8 @@ static int send_spaces(struct push_args *a, struct run *r, struct error *err)
 	}
 	for (i = 0; i < p->events.n; i++) {
 		if (p->events.v[i].self.n)
-			memcpy(p->events.v[i].self.v, saved[i], p->events.v[i].self.n * sizeof(u64));
+			memcpy(p->events.v[i].self.v, saved[i],
+			       p->events.v[i].self.n * sizeof(u64));
 		free(saved[i]);
 	}
 	free(saved);
@@ -522,7 +564,10 @@ static int push(struct push_args *a, const char *path)
 		goto out;
 	}
 	if (!a->pprof && run.profile.weight_scale > 1) {
-		error_set(&err, "'%s': has weights with decimals, Pyroscope takes whole numbers of samples", path);
+		error_set(
+			&err,
+			"'%s': has weights with decimals, Pyroscope takes whole numbers of samples",
+			path);
 		goto out;
 	}
 	a->draw.view.event = draw_pick_event(&run, &a->draw, &err);
@@ -537,7 +582,8 @@ static int push(struct push_args *a, const char *path)
 			const struct label *l = &a->labels.v[i];
 
 			if (strcmp(l->name, "host") && strcmp(l->name, "kernel"))
-				vec_push(&run.facts, ((struct render_fact){ .key = l->name, .value = l->value }));
+				vec_push(&run.facts, ((struct render_fact){ .key = l->name,
+									    .value = l->value }));
 		}
 	else
 		make_rate(a, &run);
@@ -558,7 +604,9 @@ out:
 static int run_push(int argc, char **argv)
 {
 	static struct option_def all[MAX_OPTIONS];
-	static struct push_args a = { .app = "xenflame.cpu", .timeout = 30, .retry_wait = 1, .retries = 5 };
+	static struct push_args a = {
+		.app = "xenflame.cpu", .timeout = 30, .retry_wait = 1, .retries = 5
+	};
 	const char *arg, *file;
 	size_t n = 0, i;
 	int c, ret = EXIT_USAGE;
@@ -593,12 +641,15 @@ static int run_push(int argc, char **argv)
 		tell("push: --output, --format and --open have no meaning here");
 		goto out;
 	}
-	if (!a.pprof && (strpbrk(a.to, "?#") || a.draw.pipe.weight_period || (a.draw.event && !strcmp(a.draw.event, "all")))) {
-		tell("push: Pyroscope takes samples of one event at an address without '?': no --weight=period or --event=all");
+	if (!a.pprof && (strpbrk(a.to, "?#") || a.draw.pipe.weight_period ||
+			 (a.draw.event && !strcmp(a.draw.event, "all")))) {
+		tell("push: Pyroscope takes samples of one event at an address without '?': no "
+		     "--weight=period or --event=all");
 		goto out;
 	}
 	if (a.pprof && a.split) {
-		tell("push: --split is for Pyroscope; in a pprof file each sample has the label space");
+		tell("push: --split is for Pyroscope; in a pprof file each sample has the label "
+		     "space");
 		goto out;
 	}
 	a.draw.pipe.sym.symfs = a.draw.nr_symfs ? a.draw.symfs : NULL;
@@ -606,7 +657,8 @@ static int run_push(int argc, char **argv)
 	if (host_push_available()) {
 		ret = push(&a, file);
 	} else {
-		tell("push: this build is without libcurl; install its development package and configure again");
+		tell("push: this build is without libcurl; install its development package and "
+		     "configure again");
 		ret = EXIT_FAILED;
 	}
 out:

@@ -29,7 +29,8 @@ bool quality_has_strict(const struct run *r)
 
 struct render_quality *quality_list(struct run *r, size_t *n)
 {
-	struct render_quality *q = arena_zalloc(&r->facts_arena, (r->diag.entries.n + 1) * sizeof(*q));
+	struct render_quality *q = arena_zalloc(&r->facts_arena,
+						(r->diag.entries.n + 1) * sizeof(*q));
 	struct buf b = BUF_INIT;
 	size_t i;
 

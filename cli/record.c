@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * xenflame record: sets Xen's counters, looks at one second of data, records with perf, and puts everything back.
+ * xenflame record: sets Xen's counters, looks at one second of data, records with perf, and puts
+ * everything back.
  *
- * From the moment that something is set, signals are only noted: perf ends, what was set is put back, then we end.
+ * From the moment that something is set, signals are only noted: perf ends, what was set is put
+ * back, then we end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,17 +21,21 @@ enum { OPT_FORCE = 256, OPT_FREQ, OPT_EVENT, OPT_SYSROOT, OPT_NO_TRIAL };
 
 static const struct option_def options[] = {
 	{ "output", 'o', ARG_YES, "FILE", "the recording; perf.data.kvm unless given", "Options" },
-	{ "freq", OPT_FREQ, ARG_YES, "HZ", "samples per second and processor; 97 unless given", NULL },
-	{ "event", OPT_EVENT, ARG_YES, "NAME", "perf's event; cycles, or cpu-clock where only dom0 can be recorded", NULL },
-	{ "force", OPT_FORCE, ARG_NO, NULL, "record also what cannot hold hypervisor frames", NULL },
+	{ "freq", OPT_FREQ, ARG_YES, "HZ", "samples per second and processor; 97 unless given",
+	  NULL },
+	{ "event", OPT_EVENT, ARG_YES, "NAME",
+	  "perf's event; cycles, or cpu-clock where only dom0 can be recorded", NULL },
+	{ "force", OPT_FORCE, ARG_NO, NULL, "record also what cannot hold hypervisor frames",
+	  NULL },
 	{ "no-trial", OPT_NO_TRIAL, ARG_NO, NULL, "do not look at one second of data first", NULL },
-	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR", "a tree in place of this machine, as doctor has it (for tests)", NULL },
+	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR",
+	  "a tree in place of this machine, as doctor has it (for tests)", NULL },
 	{ "quiet", 'q', ARG_NO, NULL, "tell errors only", NULL },
 	{ "help", 'h', ARG_NO, NULL, "this text", NULL },
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-#define MAX_COMMAND	1024
+#define MAX_COMMAND 1024
 
 struct record {
 	const char *output, *freq, *event;
@@ -53,15 +59,18 @@ static void help(void)
 {
 	puts("usage: xenflame record [OPTION]... [-- COMMAND...]\n"
 	     "\n"
-	     "Records the whole host while COMMAND runs, or until Ctrl-C: checks what doctor checks, sets\n"
-	     "Xen's pmu_mode and pmu_features and puts them back, looks at one second of data before the\n"
+	     "Records the whole host while COMMAND runs, or until Ctrl-C: checks what doctor "
+	     "checks, sets\n"
+	     "Xen's pmu_mode and pmu_features and puts them back, looks at one second of data "
+	     "before the\n"
 	     "long run, and saves beside the recording what naming addresses elsewhere needs.");
 	options_help(options);
 	puts("\nExit status: 0 recorded, 1 refused or failed, 2 wrong usage.");
 }
 
 /* perf's command line for a recording into `path` while `command` runs. */
-static int run_perf(const struct record *r, const char *path, char *const *command, struct error *err)
+static int run_perf(const struct record *r, const char *path, char *const *command,
+		    struct error *err)
 {
 	const char *argv[MAX_COMMAND + 20];
 	int n = 0, ret, status;
@@ -111,14 +120,17 @@ static int run_perf(const struct record *r, const char *path, char *const *comma
 		if (errno != EINTR)
 			return error_errno(err, "perf cannot be waited for");
 	child = 0;
-	/* perf ends with the command's status, or by the signal that ended it; the file tells whether there is a recording. */
+	/* perf ends with the command's status, or by the signal that ended it; the file tells
+	 * whether there is a recording. */
 	if (!file_exists(path))
-		return error_set(err, "perf has recorded nothing (%s %d)", WIFEXITED(status) ? "exit status" : "signal",
+		return error_set(err, "perf has recorded nothing (%s %d)",
+				 WIFEXITED(status) ? "exit status" : "signal",
 				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	return 0;
 }
 
-/* What one second of data says: -1 with the reason when a longer recording would hold nothing of the hypervisor. */
+/* What one second of data says: -1 with the reason when a longer recording would hold nothing of
+ * the hypervisor. */
 static int look(const char *path, struct error *err)
 {
 	struct pipeline_opts opts = { .sym = { .offline_only = true, .no_inline = true } };
@@ -134,9 +146,13 @@ static int look(const char *path, struct error *err)
 	view_weight_by_space(&view, by_space);
 	depth_1 = diag_count(&run.diag, DIAG_HV_DEPTH_1);
 	if (diag_count(&run.diag, DIAG_HV_SOFTWARE_EVENT)) {
-		error_set(err, "perf fell back to a software clock: such a recording cannot hold hypervisor frames");
+		error_set(err, "perf fell back to a software clock: such a recording cannot hold "
+			       "hypervisor frames");
 	} else if (!by_space[SPACE_HV]) {
-		error_set(err, "one second of data has %" PRIu64 " samples and none of them in the hypervisor", view.nodes.v[0].total);
+		error_set(err,
+			  "one second of data has %" PRIu64
+			  " samples and none of them in the hypervisor",
+			  view.nodes.v[0].total);
 	} else {
 		if (depth_1)
 			tell("note: samples of the hypervisor have one frame, not its call chain");
@@ -176,7 +192,9 @@ static int save_beside(const struct record *r, struct error *err)
 	static const struct {
 		const char *from, *name;
 	} files[] = {
-		{ "/proc/kallsyms", "kallsyms" }, { "/sys/kernel/notes", "notes" }, { "/proc/xen/xensyms", "xensyms" },
+		{ "/proc/kallsyms", "kallsyms" },
+		{ "/sys/kernel/notes", "notes" },
+		{ "/proc/xen/xensyms", "xensyms" },
 		{ "/sys/hypervisor/properties/buildid", "xen.buildid" },
 	};
 	const char *slash = strrchr(r->output, '/');
@@ -186,7 +204,9 @@ static int save_beside(const struct record *r, struct error *err)
 	int ret = 0;
 
 	for (i = 0; i < ARRAY_SIZE(files) && !ret; i++) {
-		char *path = slash ? xasprintf("%.*s%s", (int)(slash - r->output + 1), r->output, files[i].name) : xstrdup(files[i].name);
+		char *path = slash ? xasprintf("%.*s%s", (int)(slash - r->output + 1), r->output,
+					       files[i].name)
+				   : xstrdup(files[i].name);
 		int e = host_read(r->host, files[i].from, &b);
 
 		if (!e && b.n) {
@@ -196,7 +216,8 @@ static int save_beside(const struct record *r, struct error *err)
 				ret = out_close(&out, err);
 			}
 		} else if (!r->quiet && e != ENOENT) {
-			tell("note: '%s' could not be saved%s%s", files[i].from, e ? ": " : "", e ? strerror(e) : "");
+			tell("note: '%s' could not be saved%s%s", files[i].from, e ? ": " : "",
+			     e ? strerror(e) : "");
 		}
 		free(path);
 	}
@@ -220,7 +241,8 @@ static int check_host(struct record *r, const struct host_facts *f)
 		return 0;
 	}
 	if (!r->force) {
-		tell("%s; 'xenflame doctor' says what to do, --force records all the same", host_level_text(f->level));
+		tell("%s; 'xenflame doctor' says what to do, --force records all the same",
+		     host_level_text(f->level));
 		return -1;
 	}
 	return 0;
@@ -260,7 +282,8 @@ static int record(struct record *r)
 				goto out;
 		}
 		if (!r->quiet && !strcmp(r->pmu.now, "hv"))
-			tell("note: Xen is busy with guests that use counters; recorded are dom0 and the hypervisor, not the guests");
+			tell("note: Xen is busy with guests that use counters; recorded are dom0 "
+			     "and the hypervisor, not the guests");
 		if (!r->no_trial && trial(r, &err)) {
 			if (!r->force || caught)
 				goto restore;
@@ -273,8 +296,9 @@ static int record(struct record *r)
 	if (run_perf(r, r->output, r->command, &err) || save_beside(r, &err))
 		goto restore;
 	if (!r->quiet)
-		tell("'%s': recorded; 'xenflame %s -o out.svg' draws it, 'xenflame bundle %s' packs it to take away", r->output, r->output,
-		     r->output);
+		tell("'%s': recorded; 'xenflame %s -o out.svg' draws it, 'xenflame bundle %s' "
+		     "packs it to take away",
+		     r->output, r->output, r->output);
 	ret = EXIT_DONE;
 restore:
 	if (host_pmu_restore(&r->pmu, &err))

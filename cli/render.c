@@ -9,83 +9,177 @@
 #include "cli/cli.h"
 
 enum {
-	OPT_FORMAT = 256, OPT_INPUT_FORMAT, OPT_OPEN, OPT_EVENT, OPT_WEIGHT, OPT_ANNOTATE, OPT_SRCLINE, OPT_NO_INLINE,
-	OPT_RAW_NAMES, OPT_ADDRS, OPT_GROUP, OPT_XEN_SYMS, OPT_KALLSYMS, OPT_VMLINUX, OPT_GUEST_KALLSYMS, OPT_SYMFS,
-	OPT_DEBUG_DIR, OPT_DEBUGINFOD, OPT_OFFLINE, OPT_FORCE, OPT_STRICT, OPT_QUIET, OPT_COMM, OPT_PID, OPT_TID, OPT_CPU,
-	OPT_TIME, OPT_DSO, OPT_GUEST, OPT_HOST, OPT_ONLY, OPT_HIDE, OPT_FOCUS, OPT_PRUNE, OPT_COLLAPSE, OPT_BY_MODULE,
-	OPT_NO_IDLE, OPT_REVERSE, OPT_INVERTED, OPT_TITLE, OPT_SUBTITLE, OPT_NOTES, OPT_WIDTH, OPT_HEIGHT, OPT_MINWIDTH,
-	OPT_FONT, OPT_FONT_SIZE, OPT_COUNT_NAME, OPT_NAME_TYPE, OPT_COLORS, OPT_BGCOLORS, OPT_PALETTE_FILE,
-	OPT_TOTAL, OPT_FACTOR, OPT_FLAMECHART, OPT_NEGATE, OPT_PLAIN_DATA, OPT_DARK, OPT_SCALE, OPT_THREADS,
-	OPT_ANONYMOUS, OPT_HELP, OPT_VERSION,
+	OPT_FORMAT = 256,
+	OPT_INPUT_FORMAT,
+	OPT_OPEN,
+	OPT_EVENT,
+	OPT_WEIGHT,
+	OPT_ANNOTATE,
+	OPT_SRCLINE,
+	OPT_NO_INLINE,
+	OPT_RAW_NAMES,
+	OPT_ADDRS,
+	OPT_GROUP,
+	OPT_XEN_SYMS,
+	OPT_KALLSYMS,
+	OPT_VMLINUX,
+	OPT_GUEST_KALLSYMS,
+	OPT_SYMFS,
+	OPT_DEBUG_DIR,
+	OPT_DEBUGINFOD,
+	OPT_OFFLINE,
+	OPT_FORCE,
+	OPT_STRICT,
+	OPT_QUIET,
+	OPT_COMM,
+	OPT_PID,
+	OPT_TID,
+	OPT_CPU,
+	OPT_TIME,
+	OPT_DSO,
+	OPT_GUEST,
+	OPT_HOST,
+	OPT_ONLY,
+	OPT_HIDE,
+	OPT_FOCUS,
+	OPT_PRUNE,
+	OPT_COLLAPSE,
+	OPT_BY_MODULE,
+	OPT_NO_IDLE,
+	OPT_REVERSE,
+	OPT_INVERTED,
+	OPT_TITLE,
+	OPT_SUBTITLE,
+	OPT_NOTES,
+	OPT_WIDTH,
+	OPT_HEIGHT,
+	OPT_MINWIDTH,
+	OPT_FONT,
+	OPT_FONT_SIZE,
+	OPT_COUNT_NAME,
+	OPT_NAME_TYPE,
+	OPT_COLORS,
+	OPT_BGCOLORS,
+	OPT_PALETTE_FILE,
+	OPT_TOTAL,
+	OPT_FACTOR,
+	OPT_FLAMECHART,
+	OPT_NEGATE,
+	OPT_PLAIN_DATA,
+	OPT_DARK,
+	OPT_SCALE,
+	OPT_THREADS,
+	OPT_ANONYMOUS,
+	OPT_HELP,
+	OPT_VERSION,
 };
 
 const struct option_def draw_options[] = {
-	{ "output", 'o', ARG_YES, "FILE", "write to FILE ('-': standard output); its suffix picks the format", "Output" },
-	{ "format", OPT_FORMAT, ARG_YES, "NAME", "format of the output, whatever its name is (list below)", NULL },
+	{ "output", 'o', ARG_YES, "FILE",
+	  "write to FILE ('-': standard output); its suffix picks the format", "Output" },
+	{ "format", OPT_FORMAT, ARG_YES, "NAME",
+	  "format of the output, whatever its name is (list below)", NULL },
 	{ "open", OPT_OPEN, ARG_NO, NULL, "show the result in the browser", NULL },
-	{ "strict", OPT_STRICT, ARG_NO, NULL, "exit 1 when anything was degraded (every 'warning:' line)", NULL },
+	{ "strict", OPT_STRICT, ARG_NO, NULL,
+	  "exit 1 when anything was degraded (every 'warning:' line)", NULL },
 	{ "quiet", 'q', ARG_NO, NULL, "tell errors only", NULL },
 
-	{ "input-format", OPT_INPUT_FORMAT, ARG_YES, "NAME", "do not guess the format of the input", "Input" },
-	{ "event", OPT_EVENT, ARG_YES, "NAME", "draw this event of a recording with several; 'all' draws all,\neach below its name", NULL },
-	{ "weight", OPT_WEIGHT, ARG_YES, "samples|period", "what is added up; samples unless said otherwise", NULL },
+	{ "input-format", OPT_INPUT_FORMAT, ARG_YES, "NAME", "do not guess the format of the input",
+	  "Input" },
+	{ "event", OPT_EVENT, ARG_YES, "NAME",
+	  "draw this event of a recording with several; 'all' draws all,\neach below its name",
+	  NULL },
+	{ "weight", OPT_WEIGHT, ARG_YES, "samples|period",
+	  "what is added up; samples unless said otherwise", NULL },
 	{ "comm", OPT_COMM, ARG_YES, "NAME", "only samples of threads with this name", NULL },
 	{ "pid", OPT_PID, ARG_YES, "LIST", "only these processes (1,4-7)", NULL },
 	{ "tid", OPT_TID, ARG_YES, "LIST", "only these threads", NULL },
 	{ "cpu", OPT_CPU, ARG_YES, "LIST", "only these processors", NULL },
-	{ "time", OPT_TIME, ARG_YES, "FROM,TO", "only this span: seconds as perf script prints them, or 10%-20%", NULL },
-	{ "dso", OPT_DSO, ARG_YES, "NAME", "only samples whose innermost frame lies in this module", NULL },
+	{ "time", OPT_TIME, ARG_YES, "FROM,TO",
+	  "only this span: seconds as perf script prints them, or 10%-20%", NULL },
+	{ "dso", OPT_DSO, ARG_YES, "NAME", "only samples whose innermost frame lies in this module",
+	  NULL },
 	{ "guest", OPT_GUEST, ARG_NO, NULL, "only samples taken in guests", NULL },
 	{ "host", OPT_HOST, ARG_NO, NULL, "no samples taken in guests", NULL },
-	{ "threads", OPT_THREADS, ARG_YES, "N", "threads for reading text; as many as there are processors\nunless said otherwise", NULL },
+	{ "threads", OPT_THREADS, ARG_YES, "N",
+	  "threads for reading text; as many as there are processors\nunless said otherwise",
+	  NULL },
 
-	{ "xen-syms", OPT_XEN_SYMS, ARG_YES, "FILE", "hypervisor symbols: xen-syms, xen.efi.elf, .map, xensyms", "Symbols" },
-	{ "kallsyms", OPT_KALLSYMS, ARG_YES, "FILE", "kernel symbols: kallsyms or System.map of the recorded host", NULL },
+	{ "xen-syms", OPT_XEN_SYMS, ARG_YES, "FILE",
+	  "hypervisor symbols: xen-syms, xen.efi.elf, .map, xensyms", "Symbols" },
+	{ "kallsyms", OPT_KALLSYMS, ARG_YES, "FILE",
+	  "kernel symbols: kallsyms or System.map of the recorded host", NULL },
 	{ "vmlinux", OPT_VMLINUX, ARG_YES, "FILE", "kernel image with symbols or DWARF", NULL },
-	{ "guest-kallsyms", OPT_GUEST_KALLSYMS, ARG_YES, "FILE", "kernel symbols of the guests", NULL },
-	{ "symfs", OPT_SYMFS, ARG_YES, "DIR", "look for files of the recorded system below DIR (may repeat)", NULL },
-	{ "debug-dir", OPT_DEBUG_DIR, ARG_YES, "DIR", "one more folder like /usr/lib/debug (may repeat)", NULL },
-	{ "debuginfod", OPT_DEBUGINFOD, ARG_NO, NULL, "ask the servers in DEBUGINFOD_URLS for what is missing", NULL },
-	{ "offline", OPT_OFFLINE, ARG_NO, NULL, "use nothing of this machine's own system, only what lies\nbeside the recording or is named", NULL },
-	{ "force", OPT_FORCE, ARG_NO, NULL, "use symbol files whose build id differs from the recorded one", NULL },
+	{ "guest-kallsyms", OPT_GUEST_KALLSYMS, ARG_YES, "FILE", "kernel symbols of the guests",
+	  NULL },
+	{ "symfs", OPT_SYMFS, ARG_YES, "DIR",
+	  "look for files of the recorded system below DIR (may repeat)", NULL },
+	{ "debug-dir", OPT_DEBUG_DIR, ARG_YES, "DIR",
+	  "one more folder like /usr/lib/debug (may repeat)", NULL },
+	{ "debuginfod", OPT_DEBUGINFOD, ARG_NO, NULL,
+	  "ask the servers in DEBUGINFOD_URLS for what is missing", NULL },
+	{ "offline", OPT_OFFLINE, ARG_NO, NULL,
+	  "use nothing of this machine's own system, only what lies\nbeside the recording or is "
+	  "named",
+	  NULL },
+	{ "force", OPT_FORCE, ARG_NO, NULL,
+	  "use symbol files whose build id differs from the recorded one", NULL },
 	{ "no-inline", OPT_NO_INLINE, ARG_NO, NULL, "no frames for inlined functions", NULL },
-	{ "raw-names", OPT_RAW_NAMES, ARG_NO, NULL, "linker names: not demangled, .isra.0 and the like kept", NULL },
-	{ "srcline", OPT_SRCLINE, ARG_NO, NULL, "tell frames of one function apart by file and line", NULL },
-	{ "addrs", OPT_ADDRS, ARG_NO, NULL, "show addresses outside every mapping one by one", NULL },
+	{ "raw-names", OPT_RAW_NAMES, ARG_NO, NULL,
+	  "linker names: not demangled, .isra.0 and the like kept", NULL },
+	{ "srcline", OPT_SRCLINE, ARG_NO, NULL,
+	  "tell frames of one function apart by file and line", NULL },
+	{ "addrs", OPT_ADDRS, ARG_NO, NULL, "show addresses outside every mapping one by one",
+	  NULL },
 
-	{ "group", OPT_GROUP, ARG_YES, "LIST", "put these above the command: domain,cpu,pid,tid,event", "View" },
-	{ "annotate", OPT_ANNOTATE, ARG_YES, "all", "suffixes _[k], _[i], _[j], _[g] on names too, not only _[h]", NULL },
-	{ "reverse", OPT_REVERSE, ARG_NO, NULL, "merge from the innermost function: callers above callees", NULL },
+	{ "group", OPT_GROUP, ARG_YES, "LIST",
+	  "put these above the command: domain,cpu,pid,tid,event", "View" },
+	{ "annotate", OPT_ANNOTATE, ARG_YES, "all",
+	  "suffixes _[k], _[i], _[j], _[g] on names too, not only _[h]", NULL },
+	{ "reverse", OPT_REVERSE, ARG_NO, NULL,
+	  "merge from the innermost function: callers above callees", NULL },
 	{ "inverted", OPT_INVERTED, ARG_NO, NULL, "root at the top (icicle)", NULL },
-	{ "collapse-recursion", OPT_COLLAPSE, ARG_NO, NULL, "direct recursion becomes one frame", NULL },
-	{ "by-module", OPT_BY_MODULE, ARG_NO, NULL, "one frame for a run of frames of one module", NULL },
+	{ "collapse-recursion", OPT_COLLAPSE, ARG_NO, NULL, "direct recursion becomes one frame",
+	  NULL },
+	{ "by-module", OPT_BY_MODULE, ARG_NO, NULL, "one frame for a run of frames of one module",
+	  NULL },
 	{ "no-idle", OPT_NO_IDLE, ARG_NO, NULL, "leave out processors that wait for work", NULL },
 	{ "only", OPT_ONLY, ARG_YES, "REGEX", "only stacks with a frame of that name", NULL },
 	{ "hide", OPT_HIDE, ARG_YES, "REGEX", "no stacks with a frame of that name", NULL },
-	{ "focus", OPT_FOCUS, ARG_YES, "REGEX", "start stacks at the outermost frame of that name", NULL },
-	{ "prune", OPT_PRUNE, ARG_YES, "REGEX", "end stacks at the outermost frame of that name", NULL },
+	{ "focus", OPT_FOCUS, ARG_YES, "REGEX", "start stacks at the outermost frame of that name",
+	  NULL },
+	{ "prune", OPT_PRUNE, ARG_YES, "REGEX", "end stacks at the outermost frame of that name",
+	  NULL },
 
 	{ "title", OPT_TITLE, ARG_YES, "TEXT", "title", "Picture" },
 	{ "subtitle", OPT_SUBTITLE, ARG_YES, "TEXT", "second line of the title", NULL },
 	{ "notes", OPT_NOTES, ARG_YES, "TEXT", "notes, shown with the details", NULL },
 	{ "width", OPT_WIDTH, ARG_YES, "PX", "fixed width; fluid unless given", NULL },
 	{ "height", OPT_HEIGHT, ARG_YES, "PX", "height of a frame", NULL },
-	{ "minwidth", OPT_MINWIDTH, ARG_YES, "PX", "boxes below this width are not drawn (the data has them)", NULL },
+	{ "minwidth", OPT_MINWIDTH, ARG_YES, "PX",
+	  "boxes below this width are not drawn (the data has them)", NULL },
 	{ "fonttype", OPT_FONT, ARG_YES, "NAME", "font", NULL },
 	{ "fontsize", OPT_FONT_SIZE, ARG_YES, "PX", "size of the font", NULL },
 	{ "countname", OPT_COUNT_NAME, ARG_YES, "TEXT", "what is counted", NULL },
 	{ "nametype", OPT_NAME_TYPE, ARG_YES, "TEXT", "what a name is", NULL },
 	{ "colors", OPT_COLORS, ARG_YES, "NAME", "palette (list below)", NULL },
-	{ "bgcolors", OPT_BGCOLORS, ARG_YES, "NAME", "background: yellow, blue, green, grey or #rrggbb", NULL },
-	{ "palette-file", OPT_PALETTE_FILE, ARG_YES, "FILE", "colours of functions: lines 'function->rgb(r,g,b)'", NULL },
+	{ "bgcolors", OPT_BGCOLORS, ARG_YES, "NAME",
+	  "background: yellow, blue, green, grey or #rrggbb", NULL },
+	{ "palette-file", OPT_PALETTE_FILE, ARG_YES, "FILE",
+	  "colours of functions: lines 'function->rgb(r,g,b)'", NULL },
 	{ "total", OPT_TOTAL, ARG_YES, "N", "what is 100 %, when it is more than the sum", NULL },
 	{ "factor", OPT_FACTOR, ARG_YES, "N", "show numbers multiplied by N", NULL },
-	{ "flamechart", OPT_FLAMECHART, ARG_NO, NULL, "stacks in order of time, only neighbours merged", NULL },
-	{ "negate", OPT_NEGATE, ARG_NO, NULL, "differences: swap the colours of more and less", NULL },
-	{ "plain-data", OPT_PLAIN_DATA, ARG_NO, NULL, "do not compress the data in SVG and HTML", NULL },
-	{ "dark", OPT_DARK, ARG_NO, NULL, "dark PNG and PDF (SVG and HTML follow the reader's system)", NULL },
+	{ "flamechart", OPT_FLAMECHART, ARG_NO, NULL,
+	  "stacks in order of time, only neighbours merged", NULL },
+	{ "negate", OPT_NEGATE, ARG_NO, NULL, "differences: swap the colours of more and less",
+	  NULL },
+	{ "plain-data", OPT_PLAIN_DATA, ARG_NO, NULL, "do not compress the data in SVG and HTML",
+	  NULL },
+	{ "dark", OPT_DARK, ARG_NO, NULL,
+	  "dark PNG and PDF (SVG and HTML follow the reader's system)", NULL },
 	{ "scale", OPT_SCALE, ARG_YES, "N", "pixels of a PNG for each of the picture", NULL },
-	{ "anonymous", OPT_ANONYMOUS, ARG_NO, NULL, "leave the name of the host and the command line out", NULL },
+	{ "anonymous", OPT_ANONYMOUS, ARG_NO, NULL,
+	  "leave the name of the host and the command line out", NULL },
 
 	{ "help", 'h', ARG_NO, NULL, "this text", "Other" },
 	{ "version", 'V', ARG_NO, NULL, "version", NULL },
@@ -118,7 +212,8 @@ static void help(void)
 	fputs("\n\nPalettes (--colors=NAME):\n ", stdout);
 	for (name = render_palette_names(); *name; name++)
 		printf(" %s", *name);
-	puts("\n\nExit status: 0 done, 1 failed (with --strict also when degraded), 2 wrong usage.");
+	puts("\n\nExit status: 0 done, 1 failed (with --strict also when degraded), 2 wrong "
+	     "usage.");
 }
 
 static int parse_number(const char *what, const char *s, double min, double max, double *v)
@@ -145,7 +240,8 @@ static int parse_groups(struct pipeline_opts *o, const char *s)
 			if (strlen(known[i]) == len && !strncmp(s, known[i], len))
 				break;
 		if (i == ARRAY_SIZE(known) || n >= ARRAY_SIZE(known)) {
-			tell("--group=%.*s: expected a list out of domain,cpu,pid,tid,event", (int)len, s);
+			tell("--group=%.*s: expected a list out of domain,cpu,pid,tid,event",
+			     (int)len, s);
 			return -1;
 		}
 		o->group[n++] = known[i];
@@ -176,10 +272,22 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 		a->pipe.weight_period = !strcmp(arg, "period");
 		break;
 	case OPT_COMM: a->pipe.comm = arg; break;
-	case OPT_PID: a->pipe.pid = arg; a->pipe.perf.keep_pid = true; break;
-	case OPT_TID: a->pipe.tid = arg; a->pipe.perf.keep_pid = true; break;
-	case OPT_CPU: a->pipe.cpu = arg; a->pipe.perf.keep_cpu = true; break;
-	case OPT_TIME: a->pipe.time = arg; a->pipe.perf.keep_time = true; break;
+	case OPT_PID:
+		a->pipe.pid = arg;
+		a->pipe.perf.keep_pid = true;
+		break;
+	case OPT_TID:
+		a->pipe.tid = arg;
+		a->pipe.perf.keep_pid = true;
+		break;
+	case OPT_CPU:
+		a->pipe.cpu = arg;
+		a->pipe.perf.keep_cpu = true;
+		break;
+	case OPT_TIME:
+		a->pipe.time = arg;
+		a->pipe.perf.keep_time = true;
+		break;
 	case OPT_DSO: a->pipe.dso = arg; break;
 	case OPT_GUEST: a->pipe.only_guest = true; break;
 	case OPT_HOST: a->pipe.only_host = true; break;
@@ -294,12 +402,13 @@ int draw_pick_event(struct run *r, const struct draw_args *a, struct error *err)
 
 		buf_printf(&names, "%s%s", i ? ", " : "", name);
 		if (found < 0 && p->events.v[i].samples &&
-		    (!a->event || !strcmp(name, a->event) || (!strncmp(name, a->event, len) && name[len] == ':')))
+		    (!a->event || !strcmp(name, a->event) ||
+		     (!strncmp(name, a->event, len) && name[len] == ':')))
 			found = (int)i;
 	}
 	if (found < 0)
-		error_set(err, "--event=%s: no samples of that event; the recording has %s", a->event,
-			  names.n ? buf_str(&names) : "none");
+		error_set(err, "--event=%s: no samples of that event; the recording has %s",
+			  a->event, names.n ? buf_str(&names) : "none");
 	else
 		for (i = 0; i < p->events.n; i++)
 			if ((int)i != found && p->events.v[i].samples)
@@ -335,7 +444,9 @@ int draw_show(const char *path)
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
-		tell("'%s' could not be started to show '%s'; set BROWSER, or open the file yourself", browser, path);
+		tell("'%s' could not be started to show '%s'; set BROWSER, or open the file "
+		     "yourself",
+		     browser, path);
 		return -1;
 	}
 	return 0;
@@ -374,14 +485,17 @@ static const struct render_writer *choose_writer(const struct draw_args *a)
 	if (a->format) {
 		w = render_writer_by_name(a->format);
 		if (!w)
-			tell("--format=%s: no such format; 'xenflame --help' lists them", a->format);
+			tell("--format=%s: no such format; 'xenflame --help' lists them",
+			     a->format);
 		return w;
 	}
 	if (!a->output || !strcmp(a->output, "-"))
 		return render_writer_by_name(a->open ? "html" : "svg");
 	w = render_writer_by_path(a->output);
 	if (!w)
-		tell("'%s': the suffix names no format; use --format ('xenflame --help' lists them)", a->output);
+		tell("'%s': the suffix names no format; use --format ('xenflame --help' lists "
+		     "them)",
+		     a->output);
 	return w;
 }
 
@@ -403,7 +517,8 @@ int draw_writer(struct draw_args *a, const struct render_writer **w)
 	}
 	if (!a->open && (!a->output || !strcmp(a->output, "-")) && isatty(STDOUT_FILENO)) {
 		if ((*w)->binary || !strcmp((*w)->name, "svg") || !strcmp((*w)->name, "html")) {
-			tell("standard output is a terminal: name a file by -o out.svg, or use --format=text");
+			tell("standard output is a terminal: name a file by -o out.svg, or use "
+			     "--format=text");
 			return EXIT_USAGE;
 		}
 		a->render.color = !strcmp((*w)->name, "text");
@@ -435,8 +550,8 @@ static int make_temporary(struct draw_args *a, const struct render_writer *w, st
 	return 0;
 }
 
-int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w, const struct view *v,
-	      struct out *out, struct error *err)
+int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w,
+	      const struct view *v, struct out *out, struct error *err)
 {
 	struct render_input in = { .profile = v->profile, .view = v };
 	struct render_opts opts = a->render;
@@ -453,16 +568,17 @@ int draw_into(struct run *r, const struct draw_args *a, const struct render_writ
 	return w->write(out, &in, &opts, err);
 }
 
-int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w, const struct view *v,
-	       struct error *err)
+int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w,
+	       const struct view *v, struct error *err)
 {
 	struct out out;
 	int rc = -1;
 
 	if (!v->nodes.v[0].total && !view_base_total(v, 0))
-		return error_set(err, a->view.only || a->view.hide || a->view.focus || a->view.no_idle ?
-				 "no stack passes --only, --hide, --focus or --no-idle" :
-				 "nothing to show: what is drawn adds up to 0");
+		return error_set(err,
+				 a->view.only || a->view.hide || a->view.focus || a->view.no_idle
+					 ? "no stack passes --only, --hide, --focus or --no-idle"
+					 : "nothing to show: what is drawn adds up to 0");
 	if (a->open && !a->output && make_temporary(a, w, err))
 		return -1;
 	if (!out_open(&out, a->output ? a->output : "-", err)) {
@@ -496,7 +612,8 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 	run.profile.unit = draw_unit(&run, a, a->view.event);
 	if (run.two_columns) {
 		run_base(&run, &base);
-		if (view_build_diff(&view, &run.profile, &base, &a->view, &(struct diff_opts){ .norm = DIFF_NONE }, &err))
+		if (view_build_diff(&view, &run.profile, &base, &a->view,
+				    &(struct diff_opts){ .norm = DIFF_NONE }, &err))
 			goto out;
 	} else {
 		a->view.last = true;
@@ -554,8 +671,9 @@ static int run_render(int argc, char **argv)
 	if (!n && (a.open || a.output))
 		files[n] = draw_default_file();
 	if (!files[0]) {
-		tell(a.open || a.output ? "no file named, and neither perf.data.kvm nor perf.data is here" :
-		     "usage: xenflame FILE -o out.svg ('xenflame --help' says more)");
+		tell(a.open || a.output
+			     ? "no file named, and neither perf.data.kvm nor perf.data is here"
+			     : "usage: xenflame FILE -o out.svg ('xenflame --help' says more)");
 		return EXIT_USAGE;
 	}
 	c = draw_writer(&a, &w);

@@ -12,10 +12,10 @@ static const struct option_def own_options[] = {
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-#define MAX_OPTIONS	120
-#define NAME_CHARS	90
-#define STACKS		5
-#define STACK_FRAMES	16
+#define MAX_OPTIONS  120
+#define NAME_CHARS   90
+#define STACKS       5
+#define STACK_FRAMES 16
 
 enum style { STYLE_TEXT, STYLE_MARKDOWN, STYLE_JSON };
 
@@ -34,8 +34,10 @@ static void help(void)
 {
 	puts("usage: xenflame report [OPTION]... FILE\n"
 	     "\n"
-	     "Text for a mail or a bug report: what was recorded, how good it is, shares by space and by\n"
-	     "process, hypercalls, hottest functions and stacks. FILE is what 'xenflame FILE' reads.");
+	     "Text for a mail or a bug report: what was recorded, how good it is, shares by space "
+	     "and by\n"
+	     "process, hypercalls, hottest functions and stacks. FILE is what 'xenflame FILE' "
+	     "reads.");
 	options_help(own_options);
 	puts("\nOptions for output, input, symbols and view are those of 'xenflame --help'.\n"
 	     "\nExit status: 0 done, 1 failed (with --strict also when degraded), 2 wrong usage.");
@@ -43,7 +45,8 @@ static void help(void)
 
 /* ---- pieces ---- */
 
-/* A name from the input: no control characters, nothing that turns the direction of text, not too long. */
+/* A name from the input: no control characters, nothing that turns the direction of text, not too
+ * long. */
 static void put_text(struct report *r, const char *s, size_t n, bool code, size_t max)
 {
 	struct buf *b = r->out;
@@ -59,14 +62,16 @@ static void put_text(struct report *r, const char *s, size_t n, bool code, size_
 			buf_puts(b, "...");
 			break;
 		}
-		if (!len || cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x200e || cp == 0x200f || (cp >= 0x2028 && cp <= 0x202e) ||
+		if (!len || cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x200e ||
+		    cp == 0x200f || (cp >= 0x2028 && cp <= 0x202e) ||
 		    (cp >= 0x2066 && cp <= 0x2069) || cp == 0xfeff)
 			buf_putc(b, '?');
 		else if (r->style == STYLE_MARKDOWN && cp == '`')
 			buf_putc(b, '\'');
 		else if (r->style == STYLE_MARKDOWN && cp == '|')
 			buf_puts(b, "\\|");
-		else if (r->style == STYLE_MARKDOWN && !code && strchr("*_<>[]#\\", (int)cp) && cp < 0x80)
+		else if (r->style == STYLE_MARKDOWN && !code && strchr("*_<>[]#\\", (int)cp) &&
+			 cp < 0x80)
 			buf_printf(b, "\\%c", (int)cp);
 		else
 			buf_put(b, s + i, (size_t)len);
@@ -83,13 +88,15 @@ static void put_name(struct report *r, const char *s, size_t n, bool code)
 
 static void put_id(struct report *r, str_id id)
 {
-	put_name(r, strtab_get(&r->run->strings, id), strtab_len(&r->run->strings, id), r->style == STYLE_MARKDOWN);
+	put_name(r, strtab_get(&r->run->strings, id), strtab_len(&r->run->strings, id),
+		 r->style == STYLE_MARKDOWN);
 }
 
 static void put_frame(struct report *r, frame_id id)
 {
 	buf_clear(&r->tmp);
-	profile_frame_name(&r->run->profile, id, r->draw.render.annotate_all || r->run->annotated, &r->tmp);
+	profile_frame_name(&r->run->profile, id, r->draw.render.annotate_all || r->run->annotated,
+			   &r->tmp);
 	put_name(r, buf_str(&r->tmp), r->tmp.n, r->style == STYLE_MARKDOWN);
 }
 
@@ -151,7 +158,9 @@ static void end(struct report *r)
 static void rest(struct report *r, size_t n)
 {
 	if (n > r->top)
-		buf_printf(r->out, r->style == STYLE_MARKDOWN ? "\n%zu more.\n" : "          (%zu more)\n", n - r->top);
+		buf_printf(r->out,
+			   r->style == STYLE_MARKDOWN ? "\n%zu more.\n" : "          (%zu more)\n",
+			   n - r->top);
 }
 
 /* ---- text and Markdown ---- */
@@ -178,7 +187,8 @@ static void write_quality(struct report *r)
 
 	head(r, "Quality", NULL);
 	if (!r->run->diag.entries.n)
-		buf_puts(r->out, r->style == STYLE_MARKDOWN ? "Nothing to remark.\n" : "  nothing to remark\n");
+		buf_puts(r->out, r->style == STYLE_MARKDOWN ? "Nothing to remark.\n"
+							    : "  nothing to remark\n");
 	for (i = 0; i < r->run->diag.entries.n; i++) {
 		const struct diag_entry *e = &r->run->diag.entries.v[i];
 
@@ -195,7 +205,8 @@ static void write_quality(struct report *r)
 	buf_release(&line);
 }
 
-static void write_parts(struct report *r, const char *title, const char *what, const struct summary_part *p, size_t n)
+static void write_parts(struct report *r, const char *title, const char *what,
+			const struct summary_part *p, size_t n)
 {
 	size_t i;
 
@@ -208,7 +219,8 @@ static void write_parts(struct report *r, const char *title, const char *what, c
 		cell(r);
 		put_id(r, p[i].name);
 		if (p[i].idle)
-			buf_printf(r->out, " (%.2f%% idle)", 100.0 * (double)p[i].idle / (double)r->sum.total);
+			buf_printf(r->out, " (%.2f%% idle)",
+				   100.0 * (double)p[i].idle / (double)r->sum.total);
 		end(r);
 	}
 	rest(r, n);
@@ -229,7 +241,8 @@ static void write_spaces(struct report *r)
 		cell(r);
 		buf_puts(r->out, space_name((enum space)i));
 		if (r->sum.idle_by_space[i])
-			buf_printf(r->out, " (%.2f%% idle)", 100.0 * (double)r->sum.idle_by_space[i] / (double)r->sum.total);
+			buf_printf(r->out, " (%.2f%% idle)",
+				   100.0 * (double)r->sum.idle_by_space[i] / (double)r->sum.total);
 		end(r);
 	}
 	row(r);
@@ -272,9 +285,13 @@ static void write_hypercalls(struct report *r)
 		end(r);
 	}
 	rest(r, s->hypercalls.n);
-	buf_printf(r->out, r->style == STYLE_MARKDOWN ? "\nIn hypercalls: %.2f%%, of it work %.2f%%, idle %.2f%%.\n" :
-		   "  in hypercalls %.2f%%: work %.2f%%, idle %.2f%%\n", 100.0 * (double)all / (double)s->total,
-		   100.0 * (double)(all - idle) / (double)s->total, 100.0 * (double)idle / (double)s->total);
+	buf_printf(r->out,
+		   r->style == STYLE_MARKDOWN
+			   ? "\nIn hypercalls: %.2f%%, of it work %.2f%%, idle %.2f%%.\n"
+			   : "  in hypercalls %.2f%%: work %.2f%%, idle %.2f%%\n",
+		   100.0 * (double)all / (double)s->total,
+		   100.0 * (double)(all - idle) / (double)s->total,
+		   100.0 * (double)idle / (double)s->total);
 }
 
 static void write_functions(struct report *r, bool by_total)
@@ -282,7 +299,9 @@ static void write_functions(struct report *r, bool by_total)
 	size_t i;
 
 	summary_sort_functions(&r->sum, r->view, by_total);
-	head(r, by_total ? "Hottest functions with what they call" : "Hottest functions by their own time",
+	head(r,
+	     by_total ? "Hottest functions with what they call"
+		      : "Hottest functions by their own time",
 	     by_total ? "Total | Self | Function" : "Self | Total | Function");
 	for (i = 0; i < r->sum.functions.n && i < r->top; i++) {
 		const struct summary_function *f = &r->sum.functions.v[i];
@@ -322,11 +341,15 @@ static void write_stacks(struct report *r)
 		put_share(r, self);
 		for (k = 0; node; node = v->nodes.v[node].parent, k++) {
 			if (k == STACK_FRAMES && v->nodes.v[node].depth > 1) {
-				buf_printf(r->out, markdown ? ", %u more, " : "\n           (%u more)", v->nodes.v[node].depth - 1);
+				buf_printf(r->out,
+					   markdown ? ", %u more, " : "\n           (%u more)",
+					   v->nodes.v[node].depth - 1);
 				while (v->nodes.v[node].depth > 1)
 					node = v->nodes.v[node].parent;
 			}
-			buf_puts(r->out, !markdown ? (k ? "\n           " : "   ") : k ? " < " : " ");
+			buf_puts(r->out, !markdown ? (k ? "\n           " : "   ")
+					 : k       ? " < "
+						   : " ");
 			put_frame(r, v->nodes.v[node].frame);
 		}
 		buf_puts(r->out, markdown ? "" : "\n");
@@ -340,10 +363,12 @@ static void write_text(struct report *r)
 	write_facts(r);
 	write_quality(r);
 	write_spaces(r);
-	write_parts(r, "By process", "Share | Weight | Process", r->sum.processes.v, r->sum.processes.n);
+	write_parts(r, "By process", "Share | Weight | Process", r->sum.processes.v,
+		    r->sum.processes.n);
 	write_hypercalls(r);
 	if (r->sum.entries.n)
-		write_parts(r, "In the hypervisor, by hypercall and exit", "Share | Weight | Function", r->sum.entries.v, r->sum.entries.n);
+		write_parts(r, "In the hypervisor, by hypercall and exit",
+			    "Share | Weight | Function", r->sum.entries.v, r->sum.entries.n);
 	write_functions(r, false);
 	write_functions(r, true);
 	write_stacks(r);
@@ -431,7 +456,8 @@ static void write_json(struct report *r)
 	}
 	buf_putc(b, ']');
 	json_str(b, ",\n", "unit", r->run->profile.unit);
-	json_num(b, ",\n", "weight_scale", r->run->profile.weight_scale ? r->run->profile.weight_scale : 1);
+	json_num(b, ",\n", "weight_scale",
+		 r->run->profile.weight_scale ? r->run->profile.weight_scale : 1);
 	json_num(b, ",\n", "total", s->total);
 	json_num(b, ",\n", "idle", s->idle);
 	json_key(b, ",\n", "spaces");
@@ -452,7 +478,8 @@ static void write_json(struct report *r)
 		json_str(b, "{", "caller", strtab_get(&r->run->strings, s->hypercalls.v[i].caller));
 		json_key(b, ",", "name");
 		if (s->hypercalls.v[i].name)
-			buf_json(b, strtab_get(&r->run->strings, s->hypercalls.v[i].name), strtab_len(&r->run->strings, s->hypercalls.v[i].name));
+			buf_json(b, strtab_get(&r->run->strings, s->hypercalls.v[i].name),
+				 strtab_len(&r->run->strings, s->hypercalls.v[i].name));
 		else
 			buf_puts(b, "null");
 		json_num(b, ",", "weight", s->hypercalls.v[i].weight);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording and all that reading it takes, in one compressed tar: ustar (POSIX.1-1988), so that any tar unpacks it.
+ * A recording and all that reading it takes, in one compressed tar: ustar (POSIX.1-1988), so that
+ * any tar unpacks it.
  *
- * Reading trusts nothing: names are relative and clean, parents are folders that we made, links are made last and stay
- * inside, sizes and numbers are bounded, and each file must have the sum that the manifest gives.
+ * Reading trusts nothing: names are relative and clean, parents are folders that we made, links are
+ * made last and stay inside, sizes and numbers are bounded, and each file must have the sum that
+ * the manifest gives.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +22,14 @@
 
 #include "host/host.h"
 
-#define BLOCK		512
-#define MAX_SIZE	077777777777ULL		/* what 11 octal digits hold */
-#define MAX_MANIFEST	(64 << 20)
+#define BLOCK        512
+#define MAX_SIZE     077777777777ULL /* what 11 octal digits hold */
+#define MAX_MANIFEST (64 << 20)
 
 struct header {
-	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], chksum[8], typeflag, linkname[100], magic[6], version[2],
-		uname[32], gname[32], devmajor[8], devminor[8], prefix[155], pad[12];
+	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], chksum[8], typeflag,
+		linkname[100], magic[6], version[2], uname[32], gname[32], devmajor[8], devminor[8],
+		prefix[155], pad[12];
 };
 
 /* ---- entries ---- */
@@ -56,7 +59,8 @@ static bool is_clean(const char *name)
 		size_t i;
 
 		n = strcspn(s, "/");
-		if (!n || n > 255 || (n == 1 && *s == '.') || (n == 2 && s[0] == '.' && s[1] == '.'))
+		if (!n || n > 255 || (n == 1 && *s == '.') ||
+		    (n == 2 && s[0] == '.' && s[1] == '.'))
 			return false;
 		for (i = 0; i < n; i++)
 			if ((unsigned char)s[i] < ' ')
@@ -67,7 +71,8 @@ static bool is_clean(const char *name)
 	return true;
 }
 
-/* Leading "../" at most as often as the link is deep, the rest clean: then it stays inside whatever else is linked. */
+/* Leading "../" at most as often as the link is deep, the rest clean: then it stays inside whatever
+ * else is linked. */
 static bool is_inside(const char *name, const char *target)
 {
 	size_t depth = 0;
@@ -89,7 +94,8 @@ static bool split_name(const char *name, struct header *h)
 		memcpy(h->name, name, n);
 		return true;
 	}
-	for (at = MIN(n - 1, sizeof(h->prefix)); at && (name[at] != '/' || n - at - 1 > sizeof(h->name)); at--)
+	for (at = MIN(n - 1, sizeof(h->prefix));
+	     at && (name[at] != '/' || n - at - 1 > sizeof(h->name)); at--)
 		;
 	if (!at || n - at - 1 > sizeof(h->name))
 		return false;
@@ -144,11 +150,12 @@ bool bundle_add_link(struct bundle *b, const char *name, const char *target)
 	return e != NULL;
 }
 
-/* Features of a perf.data header: tools/perf/Documentation/perf.data-file-format.txt in Linux' sources. */
-#define FEATURE_HOSTNAME	3
-#define FEATURE_CMDLINE		11
-#define FEATURES_AT		72
-#define FEATURES		256
+/* Features of a perf.data header: tools/perf/Documentation/perf.data-file-format.txt in Linux'
+ * sources. */
+#define FEATURE_HOSTNAME 3
+#define FEATURE_CMDLINE  11
+#define FEATURES_AT      72
+#define FEATURES         256
 
 static void blank_string(struct buf *b, u64 *at, u64 end)
 {
@@ -173,10 +180,14 @@ int bundle_blank_recording(struct buf *b, const char *path, struct error *err)
 
 	/* magic, size, size of an attribute; sections of attributes and data */
 	if (b->n < FEATURES_AT + sizeof(bits) || memcmp(b->p, "PERFILE2", 8))
-		return error_set(err, "'%s': --anonymous can take the host's name out of perf.data files only", path);
+		return error_set(
+			err,
+			"'%s': --anonymous can take the host's name out of perf.data files only",
+			path);
 	memcpy(word, b->p + 8, sizeof(u64));
 	if (word[0] < FEATURES_AT + sizeof(bits) || word[0] > 4096)
-		return error_set(err, "'%s': --anonymous does not know this kind of perf.data", path);
+		return error_set(err, "'%s': --anonymous does not know this kind of perf.data",
+				 path);
 	memcpy(word, b->p + 40, 2 * sizeof(u64));
 	memcpy(bits, b->p + FEATURES_AT, sizeof(bits));
 	if (word[0] > b->n || word[1] > b->n - word[0])
@@ -252,7 +263,8 @@ static int sink_open(struct sink *s, const char *path, struct error *err)
 	} else if (ends_with(path, "gz")) {
 		s->packing = PACK_GZIP;
 		/* 16: gzip's frame; its time field stays 0 */
-		if (deflateInit2(&s->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		if (deflateInit2(&s->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+				 Z_DEFAULT_STRATEGY) != Z_OK)
 			return error_set(err, "'%s': no memory for compression", path);
 	}
 	return out_open(&s->out, path, err);
@@ -293,7 +305,8 @@ static void sink_put(struct sink *s, const void *p, size_t n, bool end)
 		do {
 			ZSTD_outBuffer o = { .dst = room, .size = sizeof(room) };
 
-			left = ZSTD_compressStream2(s->zstd, &o, &in, end ? ZSTD_e_end : ZSTD_e_continue);
+			left = ZSTD_compressStream2(s->zstd, &o, &in,
+						    end ? ZSTD_e_end : ZSTD_e_continue);
 			if (ZSTD_isError(left)) {
 				s->failed = true;
 				return;
@@ -321,12 +334,13 @@ static void put_header(struct sink *s, const char *name, u64 size, const char *l
 
 	memset(&h, 0, sizeof(h));
 	if (!split_name(name, &h))
-		s->failed = true;	/* add() has asked */
+		s->failed = true; /* add() has asked */
 	snprintf(h.mode, sizeof(h.mode), "%07o", link ? 0777 : 0644);
 	snprintf(h.uid, sizeof(h.uid), "%07o", 0);
 	snprintf(h.gid, sizeof(h.gid), "%07o", 0);
 	snprintf(h.size, sizeof(h.size), "%011" PRIo64, size);
-	snprintf(h.mtime, sizeof(h.mtime), "%011" PRIo64, mtime > 0 ? (u64)(mtime & (s64)MAX_SIZE) : (u64)0);
+	snprintf(h.mtime, sizeof(h.mtime), "%011" PRIo64,
+		 mtime > 0 ? (u64)(mtime & (s64)MAX_SIZE) : (u64)0);
 	h.typeflag = link ? '2' : '0';
 	if (link)
 		memcpy(h.linkname, link, strlen(link));
@@ -350,7 +364,8 @@ static void put_contents(struct sink *s, const void *p, size_t n)
 
 static int cmp_entries(const void *a, const void *b)
 {
-	return strcmp(((const struct bundle_entry *)a)->name, ((const struct bundle_entry *)b)->name);
+	return strcmp(((const struct bundle_entry *)a)->name,
+		      ((const struct bundle_entry *)b)->name);
 }
 
 static void make_manifest(struct bundle *b, const char *about, struct buf *m)
@@ -599,8 +614,8 @@ bool bundle_is(const char *path)
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
-	is = !source_open(&s, path, NULL) && source_read(&s, &h, sizeof(h)) == sizeof(h) && is_header(&h) &&
-	     !strncmp(h.name, BUNDLE_MANIFEST, sizeof(h.name));
+	is = !source_open(&s, path, NULL) && source_read(&s, &h, sizeof(h)) == sizeof(h) &&
+	     is_header(&h) && !strncmp(h.name, BUNDLE_MANIFEST, sizeof(h.name));
 	source_close(&s);
 	return is;
 }
@@ -727,7 +742,8 @@ static int write_file(const char *path, const void *p, size_t n, s64 mtime, stru
 	return 0;
 }
 
-/* Contents of an entry and what fills its last block. Grows with what is there, not with what a header says. */
+/* Contents of an entry and what fills its last block. Grows with what is there, not with what a
+ * header says. */
 static int read_contents(struct source *s, u64 size, struct buf *b, struct error *err)
 {
 	u64 padded = (size + BLOCK - 1) / BLOCK * BLOCK;
@@ -740,7 +756,8 @@ static int read_contents(struct source *s, u64 size, struct buf *b, struct error
 		buf_reserve(b, want);
 		got = source_read(s, b->p + b->n, want);
 		if (got < 0 || (size_t)got < want)
-			return error_set(err, "'%s': the bundle is damaged or ends too early", s->path);
+			return error_set(err, "'%s': the bundle is damaged or ends too early",
+					 s->path);
 		b->n += (size_t)got;
 	}
 	b->n = (size_t)size;
@@ -773,29 +790,37 @@ static int unpack(struct source *s, const char *dir, char **recording, struct er
 		}
 		if (!h.name[0])
 			break;
-		if (!is_header(&h) || octal(h.size, sizeof(h.size), &size) || octal(h.mtime, sizeof(h.mtime), &mtime)) {
+		if (!is_header(&h) || octal(h.size, sizeof(h.size), &size) ||
+		    octal(h.mtime, sizeof(h.mtime), &mtime)) {
 			error_set(err, "'%s': entry %zu of the bundle is damaged", s->path, nr);
 			goto out;
 		}
 		if (h.prefix[0])
-			snprintf(name, sizeof(name), "%.*s/%.*s", (int)sizeof(h.prefix), h.prefix, (int)sizeof(h.name), h.name);
+			snprintf(name, sizeof(name), "%.*s/%.*s", (int)sizeof(h.prefix), h.prefix,
+				 (int)sizeof(h.name), h.name);
 		else
 			snprintf(name, sizeof(name), "%.*s", (int)sizeof(h.name), h.name);
 		snprintf(target, sizeof(target), "%.*s", (int)sizeof(h.linkname), h.linkname);
 		total += size;
-		if (nr > BUNDLE_MAX_ENTRIES || size > MAX_SIZE || total > BUNDLE_MAX_BYTES || (!manifest && size > MAX_MANIFEST)) {
-			error_set(err, "'%s': the bundle holds more than %d files or %" PRIu64 " bytes", s->path, BUNDLE_MAX_ENTRIES,
-				  BUNDLE_MAX_BYTES);
+		if (nr > BUNDLE_MAX_ENTRIES || size > MAX_SIZE || total > BUNDLE_MAX_BYTES ||
+		    (!manifest && size > MAX_MANIFEST)) {
+			error_set(err,
+				  "'%s': the bundle holds more than %d files or %" PRIu64 " bytes",
+				  s->path, BUNDLE_MAX_ENTRIES, BUNDLE_MAX_BYTES);
 			goto out;
 		}
 		if (!manifest) {
 			if (strcmp(name, BUNDLE_MANIFEST) || read_contents(s, size, &data, err)) {
-				error_set(err, "'%s': no bundle: its first entry is not " BUNDLE_MANIFEST, s->path);
+				error_set(
+					err,
+					"'%s': no bundle: its first entry is not " BUNDLE_MANIFEST,
+					s->path);
 				goto out;
 			}
 			manifest = json_loadb(data.p ? data.p : "", data.n, 0, NULL);
 			if (!manifest || !json_is_array(json_object_get(manifest, "files"))) {
-				error_set(err, "'%s': the manifest of the bundle cannot be read", s->path);
+				error_set(err, "'%s': the manifest of the bundle cannot be read",
+					  s->path);
 				goto out;
 			}
 			path = path_join(dir, name);
@@ -808,7 +833,10 @@ static int unpack(struct source *s, const char *dir, char **recording, struct er
 		}
 		f = manifest_file(manifest, name, nr++);
 		if (!f || !is_clean(name) || (h.typeflag != '0' && h.typeflag != '2')) {
-			error_set(err, "'%s': entry '%s' of the bundle is not in its manifest, or is none that a bundle may hold", s->path, name);
+			error_set(err,
+				  "'%s': entry '%s' of the bundle is not in its manifest, or is "
+				  "none that a bundle may hold",
+				  s->path, name);
 			goto out;
 		}
 		if (make_parents(dir, name, err))
@@ -816,11 +844,13 @@ static int unpack(struct source *s, const char *dir, char **recording, struct er
 		path = path_join(dir, name);
 		if (h.typeflag == '2') {
 			if (!is_inside(name, target)) {
-				error_set(err, "'%s': link '%s' leads out of the bundle", s->path, name);
+				error_set(err, "'%s': link '%s' leads out of the bundle", s->path,
+					  name);
 				free(path);
 				goto out;
 			}
-			vec_push(&links, ((struct link){ .path = path, .target = xstrdup(target) }));
+			vec_push(&links,
+				 ((struct link){ .path = path, .target = xstrdup(target) }));
 			continue;
 		}
 		if (read_contents(s, size, &data, err)) {
@@ -829,8 +859,12 @@ static int unpack(struct source *s, const char *dir, char **recording, struct er
 		}
 		sha256(data.p, data.n, sum);
 		build_id_hex(sum, sizeof(sum), hex);
-		if (!json_string_value(json_object_get(f, "sha256")) || strcmp(json_string_value(json_object_get(f, "sha256")), hex)) {
-			error_set(err, "'%s': '%s' of the bundle has not the sum that the manifest gives", s->path, name);
+		if (!json_string_value(json_object_get(f, "sha256")) ||
+		    strcmp(json_string_value(json_object_get(f, "sha256")), hex)) {
+			error_set(
+				err,
+				"'%s': '%s' of the bundle has not the sum that the manifest gives",
+				s->path, name);
 			free(path);
 			goto out;
 		}
@@ -857,7 +891,8 @@ static int unpack(struct source *s, const char *dir, char **recording, struct er
 		}
 	}
 	if (!*recording)
-		error_set(err, "'%s': the manifest of the bundle names no recording in it", s->path);
+		error_set(err, "'%s': the manifest of the bundle names no recording in it",
+			  s->path);
 	else
 		ret = 0;
 out:

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Is this host ready to record the hypervisor's call chains?  A check for each step of a user's way that is known to fail,
- * most of them silently.
+ * Is this host ready to record the hypervisor's call chains?  A check for each step of a user's way
+ * that is known to fail, most of them silently.
  *
- * Facts: Xen's arch/x86/cpu/vpmu*.c (modes, features, who switches vPMU off and what it prints), Linux' arch/x86/xen/pmu.c and
- * drivers/xen/sys-hypervisor.c (files exist and answer EOPNOTSUPP while vPMU is off; the build id is raw bytes, or the text
+ * Facts: Xen's arch/x86/cpu/vpmu*.c (modes, features, who switches vPMU off and what it prints),
+ * Linux' arch/x86/xen/pmu.c and drivers/xen/sys-hypervisor.c (files exist and answer EOPNOTSUPP
+ * while vPMU is off; the build id is raw bytes, or the text
  * "<denied>"), both measured on Xen 4.17 with a 6.1 dom0.
  */
 #include <errno.h>
@@ -15,9 +16,9 @@
 #include "host/host.h"
 #include "symbolize/symbolize.h"
 
-#define SECURE_BOOT	"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+#define SECURE_BOOT "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 /* Of functions with a frame pointer: 2 % are measured in builds without, 62 % with. */
-#define FRAME_POINTER_SHARE	0.2
+#define FRAME_POINTER_SHARE 0.2
 
 struct doctor {
 	struct host_facts *f;
@@ -28,11 +29,11 @@ struct doctor {
 	bool have_xl_info, have_xl_dmesg, have_dmesg;
 	bool dom0, pv, vpmu_on, driver, patched, patched_linux, frame_pointers;
 	bool have_perf;
-	long features;			/* -1: not known */
-	u64 cpus;			/* physical, 0: not known */
+	long features; /* -1: not known */
+	u64 cpus;      /* physical, 0: not known */
 	u8 build_id[20];
 	size_t build_id_len;
-	char *symbols;			/* path of the file that fits, as in the root; or NULL */
+	char *symbols; /* path of the file that fits, as in the root; or NULL */
 };
 
 /* ---- results ---- */
@@ -62,10 +63,14 @@ static const char *PRINTF(2, 3) keepf(struct doctor *d, const char *fmt, ...)
 	return s;
 }
 
-static struct host_check *add(struct doctor *d, const char *id, enum host_verdict v, const char *text, const char *remedy,
-			      const char *commands)
+static struct host_check *add(struct doctor *d, const char *id, enum host_verdict v,
+			      const char *text, const char *remedy, const char *commands)
 {
-	vec_push(&d->f->checks, ((struct host_check){ .id = id, .verdict = v, .text = text, .remedy = remedy, .commands = commands }));
+	vec_push(&d->f->checks, ((struct host_check){ .id = id,
+						      .verdict = v,
+						      .text = text,
+						      .remedy = remedy,
+						      .commands = commands }));
 	return &d->f->checks.v[d->f->checks.n - 1];
 }
 
@@ -161,8 +166,8 @@ static const char *boot_option(struct doctor *d, const char *name)
 
 static bool option_is_on(const char *value)
 {
-	return value && strcmp(value, "0") && strcmp(value, "off") && strcmp(value, "no") && strcmp(value, "false") &&
-		strcmp(value, "disable");
+	return value && strcmp(value, "0") && strcmp(value, "off") && strcmp(value, "no") &&
+	       strcmp(value, "false") && strcmp(value, "disable");
 }
 
 static u64 number(const char *s)
@@ -195,7 +200,8 @@ static void gather(struct doctor *d)
 		s += strcspn(s, " ");
 		s += strspn(s, " ");
 		if (*s)
-			d->f->kernel = keepf(d, "%.*s", (int)MIN(strcspn(s, " \n"), (size_t)200), s);
+			d->f->kernel = keepf(d, "%.*s", (int)MIN(strcspn(s, " \n"), (size_t)200),
+					     s);
 	}
 	buf_release(&b);
 	d->have_xl_info = !host_command(d->h, HOST_XL_INFO, &d->xl_info);
@@ -210,10 +216,13 @@ static void check_xen(struct doctor *d)
 	const char *type = read_line(d, "/sys/hypervisor/type", NULL);
 
 	if (type && !strcmp(type, "xen"))
-		add(d, "xen", HOST_OK, d->f->xen ? keepf(d, "runs on Xen %s", d->f->xen) : "runs on Xen", NULL, NULL);
+		add(d, "xen", HOST_OK,
+		    d->f->xen ? keepf(d, "runs on Xen %s", d->f->xen) : "runs on Xen", NULL, NULL);
 	else
-		add(d, "xen", HOST_BAD, type && *type ? keepf(d, "runs on '%s', not on Xen", type) :
-		    "does not run on Xen (or in a container that hides it)", "run this in dom0 of the Xen host", NULL);
+		add(d, "xen", HOST_BAD,
+		    type && *type ? keepf(d, "runs on '%s', not on Xen", type)
+				  : "does not run on Xen (or in a container that hides it)",
+		    "run this in dom0 of the Xen host", NULL);
 }
 
 static void check_dom0(struct doctor *d)
@@ -226,33 +235,44 @@ static void check_dom0(struct doctor *d)
 	if (d->dom0)
 		add(d, "dom0", HOST_OK, "this is dom0", NULL, NULL);
 	else if (!e)
-		add(d, "dom0", HOST_BAD, "this is a guest (domU): it sees only itself", "run this in dom0", NULL);
+		add(d, "dom0", HOST_BAD, "this is a guest (domU): it sees only itself",
+		    "run this in dom0", NULL);
 	else if (e == EACCES || e == EPERM)
-		add(d, "dom0", HOST_UNKNOWN, "/proc/xen/capabilities cannot be read", "run this as root", NULL)->needed = true;
+		add(d, "dom0", HOST_UNKNOWN, "/proc/xen/capabilities cannot be read",
+		    "run this as root", NULL)
+			->needed = true;
 	else
-		add(d, "dom0", HOST_BAD, "/proc/xen/capabilities is not there: a guest, or dom0 without xenfs",
-		    "in dom0 mount xenfs, which perf's symbols need too", "mount -t xenfs xenfs /proc/xen");
+		add(d, "dom0", HOST_BAD,
+		    "/proc/xen/capabilities is not there: a guest, or dom0 without xenfs",
+		    "in dom0 mount xenfs, which perf's symbols need too",
+		    "mount -t xenfs xenfs /proc/xen");
 	buf_release(&b);
 
 	type = read_line(d, "/sys/hypervisor/guest_type", NULL);
 	d->pv = !type || !strcmp(type, "PV");
 	if (!type)
-		add(d, "dom0-type", HOST_UNKNOWN, "the kernel does not tell whether it is PV or PVH", NULL, NULL);
+		add(d, "dom0-type", HOST_UNKNOWN,
+		    "the kernel does not tell whether it is PV or PVH", NULL, NULL);
 	else if (d->pv)
 		add(d, "dom0-type", HOST_OK, "PV", NULL, NULL);
 	else
-		add(d, "dom0-type", HOST_BAD, keepf(d, "%s: Xen offers vPMU to a PV dom0 only", type),
-		    "boot without dom0=pvh on Xen's command line; Xen's debug key works in any dom0 (see 'keys')",
+		add(d, "dom0-type", HOST_BAD,
+		    keepf(d, "%s: Xen offers vPMU to a PV dom0 only", type),
+		    "boot without dom0=pvh on Xen's command line; Xen's debug key works in any "
+		    "dom0 (see 'keys')",
 		    advice(d, ADVICE_NO_OPTION, "dom0"));
 }
 
 /* 1, 0 or -1 (not told) */
 static int config_says(const char *config)
 {
-	return strstr(config, "CONFIG_FRAME_POINTER=y") ? 1 : strstr(config, "# CONFIG_FRAME_POINTER is not set") ? 0 : -1;
+	return strstr(config, "CONFIG_FRAME_POINTER=y")              ? 1
+	       : strstr(config, "# CONFIG_FRAME_POINTER is not set") ? 0
+								     : -1;
 }
 
-/* Build configurations in /boot that may be those of the running version: what they agree on, else -1. */
+/* Build configurations in /boot that may be those of the running version: what they agree on, else
+ * -1. */
 static int boot_configs(struct doctor *d, const char **which)
 {
 	struct buf b = BUF_INIT;
@@ -275,8 +295,9 @@ static int boot_configs(struct doctor *d, const char **which)
 			size_t len = strlen(names[i]);
 			char *path;
 
-			if (strncmp(names[i], "xen-", 4) || strncmp(names[i] + 4, full, n) || len < n + 11 ||
-			    strcmp(names[i] + len - 7, ".config") || (names[i][4 + n] != '.' && names[i][4 + n] != '-'))
+			if (strncmp(names[i], "xen-", 4) || strncmp(names[i] + 4, full, n) ||
+			    len < n + 11 || strcmp(names[i] + len - 7, ".config") ||
+			    (names[i][4 + n] != '.' && names[i][4 + n] != '-'))
 				continue;
 			path = path_join("/boot", names[i]);
 			one = host_read(d->h, path, &b) ? -1 : config_says(buf_str(&b));
@@ -348,12 +369,14 @@ static void check_symbols(struct doctor *d)
 			char *path, *real;
 			int n;
 
-			if (!elf && (strncmp(names[k], "xen-syms", 8) || (len > 4 && !strcmp(names[k] + len - 4, ".map"))))
+			if (!elf && (strncmp(names[k], "xen-syms", 8) ||
+				     (len > 4 && !strcmp(names[k] + len - 4, ".map"))))
 				continue;
 			path = path_join(places[i], names[k]);
 			real = host_path(d->h, path);
 			n = sym_file_build_id(real, id);
-			if (n > 0 && (size_t)n == d->build_id_len && !memcmp(id, d->build_id, (size_t)n))
+			if (n > 0 && (size_t)n == d->build_id_len &&
+			    !memcmp(id, d->build_id, (size_t)n))
 				d->symbols = xstrdup(path);
 			else if (n >= 0 && (size_t)n != d->build_id_len && d->build_id_len == 16)
 				open_file = keepf(d, "%s", path);
@@ -369,19 +392,36 @@ static void check_symbols(struct doctor *d)
 	buf_release(&b);
 
 	if (d->symbols)
-		add(d, "symbols", HOST_OK, keepf(d, "'%s' is of the running hypervisor (build id %s)", d->symbols, hex), NULL, NULL);
+		add(d, "symbols", HOST_OK,
+		    keepf(d, "'%s' is of the running hypervisor (build id %s)", d->symbols, hex),
+		    NULL, NULL);
 	else if (open_file && snapshot)
-		add(d, "symbols", HOST_OK, keepf(d, "'%s' may be of the running hypervisor, which was started from xen.efi and reports the id of that file "
-		    "(%s); its symbols are compared with /proc/xen/xensyms when used", open_file, hex), NULL, NULL);
+		add(d, "symbols", HOST_OK,
+		    keepf(d,
+			  "'%s' may be of the running hypervisor, which was started from xen.efi "
+			  "and reports the id of that file "
+			  "(%s); its symbols are compared with /proc/xen/xensyms when used",
+			  open_file, hex),
+		    NULL, NULL);
 	else if (snapshot)
-		add(d, "symbols", HOST_WARN, keepf(d, "names of functions come from /proc/xen/xensyms; %s%s%swithout a file of the same "
-		    "build there are no inlined functions and no lines", other ? "'" : "", other ? other : "", other ? "' is of another build; " : ""),
+		add(d, "symbols", HOST_WARN,
+		    keepf(d,
+			  "names of functions come from /proc/xen/xensyms; %s%s%swithout a file of "
+			  "the same "
+			  "build there are no inlined functions and no lines",
+			  other ? "'" : "", other ? other : "",
+			  other ? "' is of another build; " : ""),
 		    "install the hypervisor's symbol file", advice(d, ADVICE_SYMBOLS, NULL));
 	else
-		add(d, "symbols", HOST_WARN, other ? keepf(d, "'%s' is of another build than the running hypervisor (%s), and "
-		    "/proc/xen/xensyms cannot be read", other, *hex ? hex : "which does not tell its build id") :
-		    "no xen-syms of the running hypervisor, and /proc/xen/xensyms cannot be read: hypervisor frames stay without names",
-		    "run this as root, and install the hypervisor's symbol file", advice(d, ADVICE_SYMBOLS, NULL));
+		add(d, "symbols", HOST_WARN,
+		    other ? keepf(d,
+				  "'%s' is of another build than the running hypervisor (%s), and "
+				  "/proc/xen/xensyms cannot be read",
+				  other, *hex ? hex : "which does not tell its build id")
+			  : "no xen-syms of the running hypervisor, and /proc/xen/xensyms cannot "
+			    "be read: hypervisor frames stay without names",
+		    "run this as root, and install the hypervisor's symbol file",
+		    advice(d, ADVICE_SYMBOLS, NULL));
 }
 
 static void check_frame_pointers(struct doctor *d)
@@ -403,21 +443,34 @@ static void check_frame_pointers(struct doctor *d)
 		free(path);
 		if (share >= 0) {
 			says = share >= FRAME_POINTER_SHARE;
-			from = keepf(d, "the code of '%s': %.0f%% of the functions set one up", d->symbols, share * 100);
+			from = keepf(d, "the code of '%s': %.0f%% of the functions set one up",
+				     d->symbols, share * 100);
 		}
 	}
 	if (says < 0)
 		says = boot_configs(d, &from);
 	d->frame_pointers = says == 1;
 	if (says == 1)
-		add(d, "frame-pointers", HOST_OK, keepf(d, "the hypervisor is built with frame pointers, says %s", from), NULL, NULL);
+		add(d, "frame-pointers", HOST_OK,
+		    keepf(d, "the hypervisor is built with frame pointers, says %s", from), NULL,
+		    NULL);
 	else if (!says)
-		add(d, "frame-pointers", HOST_BAD, keepf(d, "the hypervisor is built without frame pointers, says %s: call chains end "
-		    "after one function", from), "boot a hypervisor built with CONFIG_FRAME_POINTER=y", advice(d, ADVICE_FRAME_POINTERS, NULL));
+		add(d, "frame-pointers", HOST_BAD,
+		    keepf(d,
+			  "the hypervisor is built without frame pointers, says %s: call chains "
+			  "end "
+			  "after one function",
+			  from),
+		    "boot a hypervisor built with CONFIG_FRAME_POINTER=y",
+		    advice(d, ADVICE_FRAME_POINTERS, NULL));
 	else
-		add(d, "frame-pointers", HOST_UNKNOWN, "nothing tells whether the hypervisor is built with frame pointers: neither xenhypfs, "
+		add(d, "frame-pointers", HOST_UNKNOWN,
+		    "nothing tells whether the hypervisor is built with frame pointers: neither "
+		    "xenhypfs, "
 		    "nor a xen-syms of its build id, nor one configuration of its version in /boot",
-		    "install the hypervisor's symbol file, or run this as root", advice(d, ADVICE_SYMBOLS, NULL))->needed = true;
+		    "install the hypervisor's symbol file, or run this as root",
+		    advice(d, ADVICE_SYMBOLS, NULL))
+			->needed = true;
 }
 
 /* Why vPMU is off though the command line asks for it, in Xen's words. */
@@ -428,19 +481,29 @@ static void vpmu_off(struct doctor *d)
 	if (xen_log(d, "NMI watchdog is enabled. Turning VPMU off.") ||
 	    (option_is_on(option) && option_is_on(boot_option(d, "watchdog")))) {
 		add(d, "vpmu", HOST_BAD, "Xen has switched vPMU off since its NMI watchdog is on",
-		    "take the watchdog off Xen's command line", advice(d, ADVICE_NO_OPTION, "watchdog"));
-	} else if ((line = xen_log(d, "VPMU: PMU version ")) || (line = xen_log(d, "VPMU: Unknown CPU vendor")) ||
+		    "take the watchdog off Xen's command line",
+		    advice(d, ADVICE_NO_OPTION, "watchdog"));
+	} else if ((line = xen_log(d, "VPMU: PMU version ")) ||
+		   (line = xen_log(d, "VPMU: Unknown CPU vendor")) ||
 		   (line = xen_log(d, "VPMU: Initialization failed"))) {
-		add(d, "vpmu", HOST_BAD, keepf(d, "Xen does not know the performance counters of this processor: '%s'", line),
-		    "Xen with the patches can sample by a timer instead of counters", advice(d, ADVICE_BOOT_OPTION, "vpmu=timer"));
+		add(d, "vpmu", HOST_BAD,
+		    keepf(d, "Xen does not know the performance counters of this processor: '%s'",
+			  line),
+		    "Xen with the patches can sample by a timer instead of counters",
+		    advice(d, ADVICE_BOOT_OPTION, "vpmu=timer"));
 	} else if (option_is_on(option)) {
-		add(d, "vpmu", HOST_BAD, keepf(d, "vPMU is off though Xen was started with vpmu=%s", option),
+		add(d, "vpmu", HOST_BAD,
+		    keepf(d, "vPMU is off though Xen was started with vpmu=%s", option),
 		    "see why in Xen's log", "xl dmesg | grep -i -e vpmu -e watchdog");
 	} else {
-		add(d, "vpmu", HOST_BAD, "vPMU is off (the files in /sys/hypervisor/pmu are there even so)",
-		    option_is_on(boot_option(d, "watchdog")) ? "start Xen with vpmu=on and without watchdog, which wins over it" :
-		    "start Xen with vpmu=on", advice(d, ADVICE_BOOT_OPTION, option_is_on(boot_option(d, "watchdog")) ?
-						     "vpmu=on watchdog=0" : "vpmu=on"));
+		add(d, "vpmu", HOST_BAD,
+		    "vPMU is off (the files in /sys/hypervisor/pmu are there even so)",
+		    option_is_on(boot_option(d, "watchdog"))
+			    ? "start Xen with vpmu=on and without watchdog, which wins over it"
+			    : "start Xen with vpmu=on",
+		    advice(d, ADVICE_BOOT_OPTION,
+			   option_is_on(boot_option(d, "watchdog")) ? "vpmu=on watchdog=0"
+								    : "vpmu=on"));
 	}
 }
 
@@ -456,12 +519,18 @@ static void check_vpmu(struct doctor *d)
 	else if (e == EOPNOTSUPP)
 		vpmu_off(d);
 	else if (e == EACCES || e == EPERM)
-		add(d, "vpmu", HOST_UNKNOWN, "/sys/hypervisor/pmu/pmu_mode cannot be read", "run this as root", NULL)->needed = true;
+		add(d, "vpmu", HOST_UNKNOWN, "/sys/hypervisor/pmu/pmu_mode cannot be read",
+		    "run this as root", NULL)
+			->needed = true;
 	else if (e == ENOENT)
-		add(d, "vpmu", HOST_BAD, "dom0's kernel has no /sys/hypervisor/pmu: it is too old (before 4.3), is built without "
-		    "CONFIG_XEN_HAVE_VPMU, or is not PV", "boot a PV dom0 kernel with CONFIG_XEN_DOM0=y and CONFIG_PERF_EVENTS=y", NULL);
+		add(d, "vpmu", HOST_BAD,
+		    "dom0's kernel has no /sys/hypervisor/pmu: it is too old (before 4.3), is "
+		    "built without "
+		    "CONFIG_XEN_HAVE_VPMU, or is not PV",
+		    "boot a PV dom0 kernel with CONFIG_XEN_DOM0=y and CONFIG_PERF_EVENTS=y", NULL);
 	else
-		add(d, "vpmu", HOST_BAD, keepf(d, "/sys/hypervisor/pmu/pmu_mode: %s", error_text(d, e)), NULL, NULL);
+		add(d, "vpmu", HOST_BAD,
+		    keepf(d, "/sys/hypervisor/pmu/pmu_mode: %s", error_text(d, e)), NULL, NULL);
 
 	features = read_line(d, HOST_PMU_FEATURES, NULL);
 	d->features = -1;
@@ -475,19 +544,27 @@ static void check_vpmu(struct doctor *d)
 
 	d->driver = host_exists(d->h, "/sys/bus/event_source/devices/cpu");
 	if (d->driver)
-		add(d, "pmu-driver", HOST_OK, "dom0's kernel has counters of the processor", NULL, NULL);
+		add(d, "pmu-driver", HOST_OK, "dom0's kernel has counters of the processor", NULL,
+		    NULL);
 	else if (d->vpmu_on)
-		add(d, "pmu-driver", HOST_BAD, "vPMU is on, but dom0's kernel has no counters: perf falls back to a software clock, whose samples it "
+		add(d, "pmu-driver", HOST_BAD,
+		    "vPMU is on, but dom0's kernel has no counters: perf falls back to a software "
+		    "clock, whose samples it "
 		    "then marks as a guest's, with address 0",
-		    "see why in dom0's log; until that is solved start Xen with vpmu=off to record dom0 at least",
+		    "see why in dom0's log; until that is solved start Xen with vpmu=off to record "
+		    "dom0 at least",
 		    "dmesg | grep -i -e vpmu -e 'performance events'");
 	else
-		add(d, "pmu-driver", HOST_BAD, "dom0's kernel has no counters of the processor: perf records by a software clock, which "
-		    "stops at the hypervisor's door", d->pv ? "they come with vPMU" : NULL, NULL);
+		add(d, "pmu-driver", HOST_BAD,
+		    "dom0's kernel has no counters of the processor: perf records by a software "
+		    "clock, which "
+		    "stops at the hypervisor's door",
+		    d->pv ? "they come with vPMU" : NULL, NULL);
 }
 
 /* Whether a table of symbols has one of these. */
-static int has_symbol(struct doctor *d, const char *path, const char *const *names, const char **which)
+static int has_symbol(struct doctor *d, const char *path, const char *const *names,
+		      const char **which)
 {
 	struct buf b = BUF_INIT;
 	int found = -1;
@@ -515,7 +592,8 @@ static int probe_features(struct doctor *d, bool *restored)
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
 	snprintf(old, sizeof(old), "%ld", d->features < 0 ? 0 : d->features);
-	snprintf(wanted, sizeof(wanted), "%ld", (d->features < 0 ? 0 : d->features) | HOST_FEATURE_STACKS);
+	snprintf(wanted, sizeof(wanted), "%ld",
+		 (d->features < 0 ? 0 : d->features) | HOST_FEATURE_STACKS);
 	e = host_write(d->h, HOST_PMU_FEATURES, wanted);
 	*restored = e || !host_write(d->h, HOST_PMU_FEATURES, old);
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -524,7 +602,8 @@ static int probe_features(struct doctor *d, bool *restored)
 
 static void check_patches(struct doctor *d)
 {
-	static const char *const in_xen[] = { "vpmu_deliver", "hv_stacktrace", "hypervisor_stacktrace", NULL };
+	static const char *const in_xen[] = { "vpmu_deliver", "hv_stacktrace",
+					      "hypervisor_stacktrace", NULL };
 	static const char *const in_linux[] = { "xen_hv_callchain", "hv_stacktrace", NULL };
 	const char *which = NULL;
 	bool restored = true;
@@ -532,42 +611,64 @@ static void check_patches(struct doctor *d)
 
 	if (d->vpmu_on && d->features >= 0 && d->features & HOST_FEATURE_STACKS) {
 		d->patched = true;
-		add(d, "patched-xen", HOST_OK, "Xen hands over call chains: the feature is on", NULL, NULL);
+		add(d, "patched-xen", HOST_OK, "Xen hands over call chains: the feature is on",
+		    NULL, NULL);
 	} else if (d->probe && d->vpmu_on) {
 		e = probe_features(d, &restored);
 		d->patched = !e;
 		if (!e)
-			add(d, "patched-xen", HOST_OK, restored ? "Xen hands over call chains: it took the feature (and has its old value again)" :
-			    "Xen hands over call chains; the feature stays on, its old value was not taken back", NULL, NULL);
+			add(d, "patched-xen", HOST_OK,
+			    restored ? "Xen hands over call chains: it took the feature (and has "
+				       "its old value again)"
+				     : "Xen hands over call chains; the feature stays on, its old "
+				       "value was not taken back",
+			    NULL, NULL);
 		else if (e == EINVAL)
-			add(d, "patched-xen", HOST_BAD, "Xen does not know the feature: samples have one address of the hypervisor and no call chain",
+			add(d, "patched-xen", HOST_BAD,
+			    "Xen does not know the feature: samples have one address of the "
+			    "hypervisor and no call chain",
 			    "boot a Xen with the patches of xen/patches", NULL);
 		else if (e == EBUSY)
-			add(d, "patched-xen", HOST_UNKNOWN, "Xen refuses a change while guests use vPMU",
-			    "shut these guests down, then ask again", "xl list")->needed = true;
+			add(d, "patched-xen", HOST_UNKNOWN,
+			    "Xen refuses a change while guests use vPMU",
+			    "shut these guests down, then ask again", "xl list")
+				->needed = true;
 		else
-			add(d, "patched-xen", HOST_UNKNOWN, keepf(d, "the feature cannot be asked for: %s", error_text(d, e)),
-			    e == EACCES || e == EPERM ? "run this as root" : NULL, NULL)->needed = true;
+			add(d, "patched-xen", HOST_UNKNOWN,
+			    keepf(d, "the feature cannot be asked for: %s", error_text(d, e)),
+			    e == EACCES || e == EPERM ? "run this as root" : NULL, NULL)
+				->needed = true;
 	} else {
 		found = has_symbol(d, "/proc/xen/xensyms", in_xen, &which);
 		d->patched = found == 1;
 		if (found == 1)
-			add(d, "patched-xen", HOST_OK, keepf(d, "Xen hands over call chains: it has %s", which), NULL, NULL);
+			add(d, "patched-xen", HOST_OK,
+			    keepf(d, "Xen hands over call chains: it has %s", which), NULL, NULL);
 		else
-			add(d, "patched-xen", HOST_UNKNOWN, found ? "whether Xen hands over call chains is not known" :
-			    "Xen shows no function of the patches that hand over call chains",
-			    d->vpmu_on ? "'xenflame doctor --probe' asks it; xen/patches has the patches" :
-			    "once vPMU is on, 'xenflame doctor --probe' asks it; xen/patches has the patches", NULL)->needed = true;
+			add(d, "patched-xen", HOST_UNKNOWN,
+			    found ? "whether Xen hands over call chains is not known"
+				  : "Xen shows no function of the patches that hand over call "
+				    "chains",
+			    d->vpmu_on ? "'xenflame doctor --probe' asks it; xen/patches has the "
+					 "patches"
+				       : "once vPMU is on, 'xenflame doctor --probe' asks it; "
+					 "xen/patches has the patches",
+			    NULL)
+				->needed = true;
 	}
 
 	found = has_symbol(d, "/proc/kallsyms", in_linux, &which);
 	d->patched_linux = found == 1;
 	if (found == 1)
-		add(d, "patched-linux", HOST_OK, keepf(d, "dom0's kernel takes over call chains: it has %s", which), NULL, NULL);
+		add(d, "patched-linux", HOST_OK,
+		    keepf(d, "dom0's kernel takes over call chains: it has %s", which), NULL, NULL);
 	else
-		add(d, "patched-linux", HOST_UNKNOWN, found ? "whether dom0's kernel takes over Xen's call chains is not known" :
-		    "dom0's kernel shows no function of the patches that take over Xen's call chains",
-		    "linux/patches has the patches", NULL)->needed = true;
+		add(d, "patched-linux", HOST_UNKNOWN,
+		    found ? "whether dom0's kernel takes over Xen's call chains is not known"
+			  : "dom0's kernel shows no function of the patches that take over Xen's "
+			    "call chains",
+		    "linux/patches has the patches", NULL)
+			->needed = true;
 }
 
 static void check_secure_boot(struct doctor *d)
@@ -579,11 +680,19 @@ static void check_secure_boot(struct doctor *d)
 
 	buf_release(&b);
 	if (secure)
-		add(d, "secure-boot", HOST_WARN, "secure boot is on: Xen's command line comes from the signed image and cannot be edited",
-		    "switch secure boot off for the time of the profile, or use the debug key (see 'keys')", NULL);
-	else if (lockdown && (strstr(lockdown, "[integrity]") || strstr(lockdown, "[confidentiality]")))
-		add(d, "secure-boot", HOST_WARN, keepf(d, "dom0's kernel is locked down: %s", lockdown),
-		    "perf may be refused; boot with lockdown=none, or use the debug key (see 'keys')", NULL);
+		add(d, "secure-boot", HOST_WARN,
+		    "secure boot is on: Xen's command line comes from the signed image and cannot "
+		    "be edited",
+		    "switch secure boot off for the time of the profile, or use the debug key (see "
+		    "'keys')",
+		    NULL);
+	else if (lockdown &&
+		 (strstr(lockdown, "[integrity]") || strstr(lockdown, "[confidentiality]")))
+		add(d, "secure-boot", HOST_WARN,
+		    keepf(d, "dom0's kernel is locked down: %s", lockdown),
+		    "perf may be refused; boot with lockdown=none, or use the debug key (see "
+		    "'keys')",
+		    NULL);
 	else
 		add(d, "secure-boot", HOST_OK, "neither secure boot nor lockdown", NULL, NULL);
 }
@@ -629,18 +738,33 @@ static void check_cpus(struct doctor *d)
 		pinned = option_is_on(boot_option(d, "dom0_vcpus_pin")) ? vcpus : 0;
 	}
 	if (!d->cpus || !vcpus)
-		add(d, "cpus", HOST_UNKNOWN, "how many processors and dom0 vCPUs there are is not known", "run this as root (xl info, xl vcpu-list)",
-		    NULL);
+		add(d, "cpus", HOST_UNKNOWN,
+		    "how many processors and dom0 vCPUs there are is not known",
+		    "run this as root (xl info, xl vcpu-list)", NULL);
 	else if (vcpus < d->cpus)
-		add(d, "cpus", HOST_WARN, keepf(d, "%" PRIu64 " of %" PRIu64 " processors are invisible: dom0 has %" PRIu64 " vCPUs, and "
-		    "counters run only where a dom0 vCPU does", d->cpus - vcpus, d->cpus, vcpus), "give dom0 as many vCPUs as there are processors, pinned",
-		    advice(d, ADVICE_BOOT_OPTION, keepf(d, "dom0_max_vcpus=%" PRIu64 " dom0_vcpus_pin", d->cpus)));
+		add(d, "cpus", HOST_WARN,
+		    keepf(d,
+			  "%" PRIu64 " of %" PRIu64 " processors are invisible: dom0 has %" PRIu64
+			  " vCPUs, and "
+			  "counters run only where a dom0 vCPU does",
+			  d->cpus - vcpus, d->cpus, vcpus),
+		    "give dom0 as many vCPUs as there are processors, pinned",
+		    advice(d, ADVICE_BOOT_OPTION,
+			   keepf(d, "dom0_max_vcpus=%" PRIu64 " dom0_vcpus_pin", d->cpus)));
 	else if (pinned < vcpus)
-		add(d, "cpus", HOST_WARN, keepf(d, "%" PRIu64 " of dom0's %" PRIu64 " vCPUs are not pinned: samples of a processor go to the "
-		    "vCPU of its number, which may be elsewhere", vcpus - pinned, vcpus), "pin dom0's vCPUs",
+		add(d, "cpus", HOST_WARN,
+		    keepf(d,
+			  "%" PRIu64 " of dom0's %" PRIu64
+			  " vCPUs are not pinned: samples of a processor go to the "
+			  "vCPU of its number, which may be elsewhere",
+			  vcpus - pinned, vcpus),
+		    "pin dom0's vCPUs",
 		    "for i in $(seq 0 $(($(nproc) - 1))); do xl vcpu-pin 0 $i $i; done");
 	else
-		add(d, "cpus", HOST_OK, keepf(d, "dom0 has a pinned vCPU for each of the %" PRIu64 " processors", d->cpus), NULL, NULL);
+		add(d, "cpus", HOST_OK,
+		    keepf(d, "dom0 has a pinned vCPU for each of the %" PRIu64 " processors",
+			  d->cpus),
+		    NULL, NULL);
 }
 
 static void check_mode(struct doctor *d)
@@ -658,13 +782,25 @@ static void check_mode(struct doctor *d)
 	if (!strcmp(mode, "all"))
 		add(d, "mode", HOST_OK, "'all': dom0's counters see the whole host", NULL, NULL);
 	else if (!strcmp(mode, "hv"))
-		add(d, "mode", HOST_OK, "'hv': dom0's counters see dom0 and the hypervisor, not the guests", NULL, NULL);
+		add(d, "mode", HOST_OK,
+		    "'hv': dom0's counters see dom0 and the hypervisor, not the guests", NULL,
+		    NULL);
 	else if (guests)
-		add(d, "mode", HOST_WARN, keepf(d, "'%s'; %" PRIu64 " guests run, and while one of them uses vPMU Xen refuses 'all' (device or resource "
-		    "busy)", mode, guests), "when refused: shut the guests that use vPMU down, or use 'hv', which is allowed from 'self'",
+		add(d, "mode", HOST_WARN,
+		    keepf(d,
+			  "'%s'; %" PRIu64 " guests run, and while one of them uses vPMU Xen "
+					   "refuses 'all' (device or resource "
+			  "busy)",
+			  mode, guests),
+		    "when refused: shut the guests that use vPMU down, or use 'hv', which is "
+		    "allowed from 'self'",
 		    "echo all >" HOST_PMU_MODE " || echo hv >" HOST_PMU_MODE);
 	else
-		add(d, "mode", HOST_WARN, keepf(d, "'%s'; it is to be 'all' for the time of a recording, and does not last over a boot", mode),
+		add(d, "mode", HOST_WARN,
+		    keepf(d,
+			  "'%s'; it is to be 'all' for the time of a recording, and does not last "
+			  "over a boot",
+			  mode),
 		    "set it before recording", "echo all >" HOST_PMU_MODE);
 }
 
@@ -676,17 +812,24 @@ static void check_perf(struct doctor *d)
 
 	d->have_perf = !e;
 	if (!e)
-		add(d, "perf", HOST_OK, keepf(d, "%.*s", (int)MIN(strcspn(buf_str(&b), "\r\n"), (size_t)200), buf_str(&b)), NULL, NULL);
+		add(d, "perf", HOST_OK,
+		    keepf(d, "%.*s", (int)MIN(strcspn(buf_str(&b), "\r\n"), (size_t)200),
+			  buf_str(&b)),
+		    NULL, NULL);
 	else
-		add(d, "perf", HOST_BAD, "perf is not installed, or does not start", "install perf of dom0's kernel", advice(d, ADVICE_PERF, NULL));
+		add(d, "perf", HOST_BAD, "perf is not installed, or does not start",
+		    "install perf of dom0's kernel", advice(d, ADVICE_PERF, NULL));
 	buf_release(&b);
 
 	s = read_line(d, "/proc/sys/kernel/kptr_restrict", NULL);
 	if (s && !strcmp(s, "2"))
-		add(d, "kernel-symbols", HOST_WARN, "kptr_restrict is 2: nobody sees the kernel's addresses, kernel frames stay without names",
+		add(d, "kernel-symbols", HOST_WARN,
+		    "kptr_restrict is 2: nobody sees the kernel's addresses, kernel frames stay "
+		    "without names",
 		    "allow root to see them", "sysctl kernel.kptr_restrict=1");
 	else
-		add(d, "kernel-symbols", HOST_OK, "dom0's kernel shows its symbols to root", NULL, NULL);
+		add(d, "kernel-symbols", HOST_OK, "dom0's kernel shows its symbols to root", NULL,
+		    NULL);
 }
 
 static void check_keys(struct doctor *d)
@@ -696,13 +839,20 @@ static void check_keys(struct doctor *d)
 	if (!d->dom0)
 		return;
 	if (!d->have_xl_dmesg)
-		add(d, "keys", HOST_UNKNOWN, "Xen's console cannot be read ('xl dmesg')", "run this as root", NULL);
+		add(d, "keys", HOST_UNKNOWN, "Xen's console cannot be read ('xl dmesg')",
+		    "run this as root", NULL);
 	else if (!size)
-		add(d, "keys", HOST_WARN, "Xen's debug key d prints the hypervisor's call traces without any of the above, but the console's memory of "
-		    "16 KiB holds a few only", "give it more", advice(d, ADVICE_BOOT_OPTION, "conring_size=4M"));
+		add(d, "keys", HOST_WARN,
+		    "Xen's debug key d prints the hypervisor's call traces without any of the "
+		    "above, but the console's memory of "
+		    "16 KiB holds a few only",
+		    "give it more", advice(d, ADVICE_BOOT_OPTION, "conring_size=4M"));
 	else
-		add(d, "keys", HOST_OK, "Xen's debug key d prints the hypervisor's call traces without any of the above; xenflame reads them",
-		    NULL, "for i in $(seq 60); do xl debug-keys d; sleep 1; done; xl dmesg >console.txt");
+		add(d, "keys", HOST_OK,
+		    "Xen's debug key d prints the hypervisor's call traces without any of the "
+		    "above; xenflame reads them",
+		    NULL,
+		    "for i in $(seq 60); do xl debug-keys d; sleep 1; done; xl dmesg >console.txt");
 }
 
 static void judge(struct doctor *d)
@@ -780,7 +930,8 @@ const char *host_verdict_name(enum host_verdict v)
 
 const char *host_level_name(enum host_level l)
 {
-	static const char *const names[] = { "nothing", "debug-keys", "dom0", "addresses", "stacks" };
+	static const char *const names[] = { "nothing", "debug-keys", "dom0", "addresses",
+					     "stacks" };
 
 	return names[l];
 }
@@ -790,8 +941,10 @@ const char *host_level_text(enum host_level l)
 	static const char *const texts[] = {
 		"nothing of the hypervisor can be recorded here",
 		"as it is, call traces by Xen's debug key can be taken from its console",
-		"as it is, dom0 can be recorded by a software clock; time in the hypervisor shows as hypercalls, named by their callers",
-		"as it is, samples hold the function of the hypervisor that ran, without its callers",
+		"as it is, dom0 can be recorded by a software clock; time in the hypervisor shows "
+		"as hypercalls, named by their callers",
+		"as it is, samples hold the function of the hypervisor that ran, without its "
+		"callers",
 		"the hypervisor's call chains can be recorded",
 	};
 

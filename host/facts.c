@@ -19,15 +19,15 @@
 
 #include "host/host.h"
 
-#define MAX_FILE	(64 << 20)
-#define MAX_NAMES	65536
-#define COMMAND_MS	20000
+#define MAX_FILE   (64 << 20)
+#define MAX_NAMES  65536
+#define COMMAND_MS 20000
 
 extern char **environ;
 
 struct host {
-	char *root;		/* NULL: this machine */
-	int fd;			/* of the root */
+	char *root; /* NULL: this machine */
+	int fd;     /* of the root */
 };
 
 static const struct {
@@ -39,7 +39,9 @@ static const struct {
 	[HOST_XL_VCPU_LIST] = { "xl-vcpu-list", "xl vcpu-list", { "xl", "vcpu-list" } },
 	[HOST_XL_DMESG] = { "xl-dmesg", "xl dmesg", { "xl", "dmesg" } },
 	[HOST_DMESG] = { "dmesg", "dmesg", { "dmesg" } },
-	[HOST_XEN_CONFIG] = { "xen-config", "xenhypfs cat /buildinfo/config", { "xenhypfs", "cat", "/buildinfo/config" } },
+	[HOST_XEN_CONFIG] = { "xen-config",
+			      "xenhypfs cat /buildinfo/config",
+			      { "xenhypfs", "cat", "/buildinfo/config" } },
 	[HOST_UNAME] = { "uname", "uname -a", { "uname", "-a" } },
 	[HOST_PERF_VERSION] = { "perf-version", "perf version", { "perf", "version" } },
 };
@@ -48,8 +50,10 @@ static const struct {
 	const char *name;
 	int value;
 } errnos[] = {
-	{ "EOPNOTSUPP", EOPNOTSUPP }, { "EACCES", EACCES }, { "EPERM", EPERM }, { "EINVAL", EINVAL }, { "EBUSY", EBUSY },
-	{ "ENOENT", ENOENT }, { "ENODEV", ENODEV }, { "EIO", EIO }, { "EAGAIN", EAGAIN }, { "ENOSYS", ENOSYS },
+	{ "EOPNOTSUPP", EOPNOTSUPP }, { "EACCES", EACCES }, { "EPERM", EPERM },
+	{ "EINVAL", EINVAL },         { "EBUSY", EBUSY },   { "ENOENT", ENOENT },
+	{ "ENODEV", ENODEV },         { "EIO", EIO },       { "EAGAIN", EAGAIN },
+	{ "ENOSYS", ENOSYS },
 };
 
 struct host *host_new(const char *root, struct error *err)
@@ -105,7 +109,8 @@ static int host_open(const struct host *h, const char *path, int flags)
 		return openat(h->fd, *path ? path : ".", flags);
 #if defined(RESOLVE_IN_ROOT) && defined(SYS_openat2)
 	{
-		struct open_how how = { .flags = (u64)flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+		struct open_how how = { .flags = (u64)flags,
+					.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 		int fd = (int)syscall(SYS_openat2, h->fd, *path ? path : ".", &how, sizeof(how));
 
 		if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
@@ -208,7 +213,8 @@ int host_write(struct host *h, const char *path, const char *text)
 		for (; *s; s += strcspn(s, "\n"), s += *s == '\n') {
 			size_t value = strcspn(s, " \n"), name;
 
-			if (s[value] != ' ' || ((value != n || strncmp(s, text, n)) && (value != 1 || *s != '*')))
+			if (s[value] != ' ' ||
+			    ((value != n || strncmp(s, text, n)) && (value != 1 || *s != '*')))
 				continue;
 			name = strcspn(s + value + 1, " \r\n");
 			ret = errno_by_name(s + value + 1, name);

@@ -2,8 +2,8 @@
 /*
  * Xen's performance counters for the time of a recording.
  *
- * Features go before the mode, and come back after it: Xen refuses a change of features while counters of a domain are in use
- * (arch/x86/cpu/vpmu.c, XENPMU_feature_set).
+ * Features go before the mode, and come back after it: Xen refuses a change of features while
+ * counters of a domain are in use (arch/x86/cpu/vpmu.c, XENPMU_feature_set).
  */
 #include <errno.h>
 
@@ -48,7 +48,8 @@ int host_pmu_set(struct host_pmu *p, struct host *h, bool stacks, struct error *
 
 	memset(p, 0, sizeof(*p));
 	p->host = h;
-	if (read_value(h, HOST_PMU_MODE, mode, sizeof(mode), err) || read_value(h, HOST_PMU_FEATURES, features, sizeof(features), err))
+	if (read_value(h, HOST_PMU_MODE, mode, sizeof(mode), err) ||
+	    read_value(h, HOST_PMU_FEATURES, features, sizeof(features), err))
 		return -1;
 	digits = features + (strncmp(features, "0x", 2) ? 0 : 2);
 	end = features + strlen(features);

@@ -2,8 +2,9 @@
 /*
  * One POST, tried again where trying helps.
  *
- * What helps is decided by RFC 9110: 408, 429 and 5xx other than 501 and 505 may pass, any other answer is the server's last
- * word; so may a server that is not there or does not answer in time.  A certificate that is not trusted never passes.
+ * What helps is decided by RFC 9110: 408, 429 and 5xx other than 501 and 505 may pass, any other
+ * answer is the server's last word; so may a server that is not there or does not answer in time.
+ * A certificate that is not trusted never passes.
  */
 #include "host/host.h"
 
@@ -13,16 +14,16 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define MAX_ANSWER	4096
-#define MAX_WAIT_MS	60000
-#define CONNECT_MS	10000
+#define MAX_ANSWER  4096
+#define MAX_WAIT_MS 60000
+#define CONNECT_MS  10000
 
 struct push {
 	const struct host_push *req;
 	CURL *curl;
 	struct curl_slist *headers;
 	struct buf answer;
-	char *where;			/* the address without user and password, for messages */
+	char *where; /* the address without user and password, for messages */
 	char detail[CURL_ERROR_SIZE];
 };
 
@@ -40,14 +41,16 @@ static size_t take_answer(char *p, size_t size, size_t n, void *ctx)
 	return size * n;
 }
 
-/* Sends secrets nowhere but to the server named: http and https only, and no address without a host. */
+/* Sends secrets nowhere but to the server named: http and https only, and no address without a
+ * host. */
 static int check_url(struct push *h, struct error *err)
 {
 	CURLU *u = curl_url();
 	char *scheme = NULL, *text = NULL;
 	int ret = -1;
 
-	if (!u || curl_url_set(u, CURLUPART_URL, h->req->url, 0) || curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
+	if (!u || curl_url_set(u, CURLUPART_URL, h->req->url, 0) ||
+	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
 	    (strcmp(scheme, "http") && strcmp(scheme, "https"))) {
 		/* Not repeated: it may hold a password. */
 		error_set(err, "the address is not one that begins with http:// or https://");
@@ -88,7 +91,8 @@ static int set_up(struct push *h, struct error *err)
 	bool bad = false;
 	size_t i;
 
-	/* A large body is to be sent at once, not after a second's wait for a word from the server. */
+	/* A large body is to be sent at once, not after a second's wait for a word from the server.
+	 */
 	bad |= add_header(h, type) || add_header(h, "Expect:");
 	for (i = 0; r->headers && r->headers[i]; i++)
 		bad |= add_header(h, r->headers[i]) != 0;
@@ -101,7 +105,8 @@ static int set_up(struct push *h, struct error *err)
 	bad |= curl_easy_setopt(c, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)MIN(r->timeout_ms, (u32)CONNECT_MS)) != CURLE_OK;
+	bad |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
+				(long)MIN(r->timeout_ms, (u32)CONNECT_MS)) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_answer) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, h) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, h->detail) != CURLE_OK;
@@ -115,7 +120,8 @@ static int set_up(struct push *h, struct error *err)
 	return 0;
 }
 
-/* 1: done, 0: trying again may help (*wait_ms: what the server asks for), -1: no. The reason is in err unless done. */
+/* 1: done, 0: trying again may help (*wait_ms: what the server asks for), -1: no. The reason is in
+ * err unless done. */
 static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 {
 	curl_off_t after = 0;
@@ -128,7 +134,8 @@ static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 	h->detail[0] = '\0';
 	rc = curl_easy_perform(h->curl);
 	if (rc != CURLE_OK) {
-		error_set(err, "'%s': %s", h->where, h->detail[0] ? h->detail : curl_easy_strerror(rc));
+		error_set(err, "'%s': %s", h->where,
+			  h->detail[0] ? h->detail : curl_easy_strerror(rc));
 		switch (rc) {
 		case CURLE_COULDNT_RESOLVE_HOST:
 		case CURLE_COULDNT_RESOLVE_PROXY:
@@ -137,18 +144,16 @@ static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 		case CURLE_SEND_ERROR:
 		case CURLE_RECV_ERROR:
 		case CURLE_GOT_NOTHING:
-		case CURLE_PARTIAL_FILE:
-			return 0;
-		default:
-			return -1;
+		case CURLE_PARTIAL_FILE: return 0;
+		default: return -1;
 		}
 	}
 	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
 	if (code >= 200 && code < 300)
 		return 1;
 	line = strcspn(buf_str(&h->answer), "\r\n");
-	error_set(err, "'%s': the server answers %ld%s%.*s", h->where, code, line ? ": " : "", (int)MIN(line, (size_t)200),
-		  buf_str(&h->answer));
+	error_set(err, "'%s': the server answers %ld%s%.*s", h->where, code, line ? ": " : "",
+		  (int)MIN(line, (size_t)200), buf_str(&h->answer));
 	if (code != 408 && code != 429 && (code < 500 || code == 501 || code == 505))
 		return -1;
 	if (curl_easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &after) == CURLE_OK && after > 0)
@@ -156,7 +161,8 @@ static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 	return 0;
 }
 
-/* Many hosts that lost one server must not come back at the same moment: each waits for a random part more. */
+/* Many hosts that lost one server must not come back at the same moment: each waits for a random
+ * part more. */
 static u32 back_off(u32 first, u32 nr)
 {
 	u64 wait = (u64)first << MIN(nr, 16u);

@@ -9,7 +9,7 @@
  */
 #include "perf/perf.h"
 
-#define USER_END	0x0000800000000000ULL
+#define USER_END 0x0000800000000000ULL
 
 void perf_chain_init(struct perf_chain *c)
 {
@@ -24,18 +24,12 @@ void perf_chain_release(struct perf_chain *c)
 static u8 space_of_cpumode(u8 cpumode, u64 addr)
 {
 	switch (cpumode) {
-	case CPUMODE_KERNEL:
-		return SPACE_KERNEL;
-	case CPUMODE_USER:
-		return SPACE_USER;
-	case CPUMODE_HYPERVISOR:
-		return SPACE_HV;
-	case CPUMODE_GUEST_KERNEL:
-		return SPACE_GUEST_KERNEL;
-	case CPUMODE_GUEST_USER:
-		return SPACE_GUEST_USER;
-	default:
-		return addr < USER_END ? SPACE_USER : SPACE_KERNEL;
+	case CPUMODE_KERNEL: return SPACE_KERNEL;
+	case CPUMODE_USER: return SPACE_USER;
+	case CPUMODE_HYPERVISOR: return SPACE_HV;
+	case CPUMODE_GUEST_KERNEL: return SPACE_GUEST_KERNEL;
+	case CPUMODE_GUEST_USER: return SPACE_GUEST_USER;
+	default: return addr < USER_END ? SPACE_USER : SPACE_KERNEL;
 	}
 }
 
@@ -46,7 +40,8 @@ static inline u8 space_of_addr(u8 space, u64 addr, bool x86)
 		return space;
 	if (space_is_hv_reserved(addr))
 		return SPACE_HV;
-	/* Xen can say "kernel" while the guest's instruction pointer is still that of its user mode. */
+	/* Xen can say "kernel" while the guest's instruction pointer is still that of its user
+	 * mode. */
 	if (space == SPACE_KERNEL && addr < USER_END)
 		return SPACE_USER;
 	return space;
@@ -56,19 +51,13 @@ static inline u8 space_of_addr(u8 space, u64 addr, bool x86)
 static u8 space_of_marker(u64 entry)
 {
 	switch (entry) {
-	case PERF_CONTEXT_HV:
-		return SPACE_HV;
-	case PERF_CONTEXT_KERNEL:
-		return SPACE_KERNEL;
-	case PERF_CONTEXT_USER:
-		return SPACE_USER;
+	case PERF_CONTEXT_HV: return SPACE_HV;
+	case PERF_CONTEXT_KERNEL: return SPACE_KERNEL;
+	case PERF_CONTEXT_USER: return SPACE_USER;
 	case PERF_CONTEXT_GUEST:
-	case PERF_CONTEXT_GUEST_KERNEL:
-		return SPACE_GUEST_KERNEL;
-	case PERF_CONTEXT_GUEST_USER:
-		return SPACE_GUEST_USER;
-	default:
-		return SPACE_NONE;
+	case PERF_CONTEXT_GUEST_KERNEL: return SPACE_GUEST_KERNEL;
+	case PERF_CONTEXT_GUEST_USER: return SPACE_GUEST_USER;
+	default: return SPACE_NONE;
 	}
 }
 
@@ -104,30 +93,39 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s)
 			exact = marked = true;
 			continue;
 		}
-		space = space_of_addr(context == SPACE_NONE ? space_of_cpumode(s->cpumode, v) : context, v, x86);
-		/* Where one context ends and the next begins without a marker, an interrupted instruction follows. */
-		if ((before == SPACE_HV && space != SPACE_HV) || (before == SPACE_KERNEL && space == SPACE_USER))
+		space = space_of_addr(
+			context == SPACE_NONE ? space_of_cpumode(s->cpumode, v) : context, v, x86);
+		/* Where one context ends and the next begins without a marker, an interrupted
+		 * instruction follows. */
+		if ((before == SPACE_HV && space != SPACE_HV) ||
+		    (before == SPACE_KERNEL && space == SPACE_USER))
 			exact = true;
 		/* The user address was stored as the kernel's already. */
-		if (misplaced && marked && context == SPACE_USER && c->addrs.v[c->addrs.n - 1].addr == v) {
+		if (misplaced && marked && context == SPACE_USER &&
+		    c->addrs.v[c->addrs.n - 1].addr == v) {
 			misplaced = exact = marked = false;
 			continue;
 		}
 		misplaced = space == SPACE_USER && context == SPACE_KERNEL;
 		c->addrs.v[c->addrs.n++] = (struct perf_addr){
-			.addr = v, .space = space, .kind = exact ? ADDR_EXACT : ADDR_RETURN,
+			.addr = v,
+			.space = space,
+			.kind = exact ? ADDR_EXACT : ADDR_RETURN,
 		};
 		seen |= 1u << space;
 		before = space;
 		exact = marked = false;
 	}
-	/* A chain without addresses, or one that was taken below the hypervisor alone: the sampled instruction is the leaf. */
-	if (s->ip && (!c->addrs.n || (x86 && space_is_hv_reserved(s->ip) && !(seen >> SPACE_HV & 1)))) {
+	/* A chain without addresses, or one that was taken below the hypervisor alone: the sampled
+	 * instruction is the leaf. */
+	if (s->ip &&
+	    (!c->addrs.n || (x86 && space_is_hv_reserved(s->ip) && !(seen >> SPACE_HV & 1)))) {
 		a = c->addrs.v;
 		if (c->addrs.n)
 			memmove(a + 1, a, c->addrs.n * sizeof(*a));
 		a[0] = (struct perf_addr){
-			.addr = s->ip, .space = space_of_addr(space_of_cpumode(s->cpumode, s->ip), s->ip, x86),
+			.addr = s->ip,
+			.space = space_of_addr(space_of_cpumode(s->cpumode, s->ip), s->ip, x86),
 			.kind = ADDR_EXACT,
 		};
 		c->addrs.n++;

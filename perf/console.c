@@ -30,7 +30,7 @@ struct console {
 };
 
 struct console_worker {
-	VEC(struct span) keys;		/* by entry */
+	VEC(struct span) keys; /* by entry */
 	struct index index;
 	struct buf key;
 };
@@ -38,14 +38,14 @@ struct console_worker {
 /* A register dump under way. */
 struct record {
 	bool open, in_trace, guest_part;
-	bool scanned;			/* a release build that marks no lines: anything but the first is a guess */
+	bool scanned; /* a release build that marks no lines: anything but the first is a guess */
 	bool has_rip;
-	struct text_def rip;		/* of Xen, when no call trace follows */
-	struct text_def guest;		/* where the guest was; flags 0: not known */
+	struct text_def rip;   /* of Xen, when no call trace follows */
+	struct text_def guest; /* where the guest was; flags 0: not known */
 	u64 time;
 	u32 cpu, vcpu;
 	struct span domain, vcpu_name;
-	VEC(u32) frames;		/* entries, leaf first */
+	VEC(u32) frames; /* entries, leaf first */
 };
 
 /* ---- frames ---- */
@@ -78,7 +78,8 @@ static u32 entry(struct text_worker *w, struct text_piece *piece, struct text_de
 	u32 id;
 
 	buf_clear(&cw->key);
-	buf_printf(&cw->key, "%" PRIx64 " %u %u %zu %zu ", d.addr, d.flags, d.space, d.symbol.n, d.module.n);
+	buf_printf(&cw->key, "%" PRIx64 " %u %u %zu %zu ", d.addr, d.flags, d.space, d.symbol.n,
+		   d.module.n);
 	buf_put(&cw->key, d.symbol.p, d.symbol.n);
 	buf_put(&cw->key, d.module.p, d.module.n);
 	buf_put(&cw->key, d.file.p, d.file.n);
@@ -132,7 +133,8 @@ static bool take_addr(struct span *s, u64 *addr)
 {
 	const char *p = s->p + 2, *end = s->p + s->n;
 
-	if (!span_starts(*s, "[<") || parse_hex(&p, end, addr) || end - p < 2 || p[0] != '>' || p[1] != ']')
+	if (!span_starts(*s, "[<") || parse_hex(&p, end, addr) || end - p < 2 || p[0] != '>' ||
+	    p[1] != ']')
 		return false;
 	s->n -= (size_t)(p + 2 - s->p);
 	s->p = p + 2;
@@ -144,8 +146,15 @@ static bool take_addr(struct span *s, u64 *addr)
 static void record_close(struct text_worker *w, struct text_piece *piece, struct record *rec)
 {
 	struct text_sample s = {
-		.time = rec->time, .period = 1, .count = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID,
-		.cpu = rec->cpu, .vcpu = rec->vcpu, .comm = TEXT_NO_NAME, .event = TEXT_NO_NAME,
+		.time = rec->time,
+		.period = 1,
+		.count = 1,
+		.pid = PERF_NO_PID,
+		.tid = PERF_NO_PID,
+		.cpu = rec->cpu,
+		.vcpu = rec->vcpu,
+		.comm = TEXT_NO_NAME,
+		.event = TEXT_NO_NAME,
 		.chain = (u32)piece->chain.n,
 	};
 	struct text_def root = { .space = SPACE_NONE, .flags = TEXT_ROOT };
@@ -254,7 +263,8 @@ static void take_rip(struct record *rec, struct span s)
 }
 
 /* "[<address>] R symbol"; false: this is no line of a call trace. */
-static bool trace_line(struct text_worker *w, struct text_piece *piece, struct record *rec, struct span s)
+static bool trace_line(struct text_worker *w, struct text_piece *piece, struct record *rec,
+		       struct span s)
 {
 	struct text_def d = { .flags = TEXT_HAS_ADDR, .space = SPACE_HV };
 
@@ -262,7 +272,8 @@ static bool trace_line(struct text_worker *w, struct text_piece *piece, struct r
 	if (!take_addr(&s, &d.addr))
 		return false;
 	s = span_trim(s);
-	if (s.n && (s.n == 1 || s.p[1] == ' ') && (s.p[0] == 'R' || s.p[0] == 'F' || s.p[0] == 'S')) {
+	if (s.n && (s.n == 1 || s.p[1] == ' ') &&
+	    (s.p[0] == 'R' || s.p[0] == 'F' || s.p[0] == 'S')) {
 		if (s.p[0] == 'R')
 			d.flags |= TEXT_EXACT;
 		else if (s.p[0] == 'S')
@@ -305,7 +316,8 @@ static bool xen_line(const char *p, const char *end, struct span *s, u64 *time)
 		q++;
 	if (!parse_dec(&q, close, &sec) && q < close && *q == '.') {
 		dot = ++q;
-		if (!parse_dec(&q, close, &frac) && q == close && q - dot <= 9 && sec < UINT64_MAX / 1000000000 - 1) {
+		if (!parse_dec(&q, close, &frac) && q == close && q - dot <= 9 &&
+		    sec < UINT64_MAX / 1000000000 - 1) {
 			for (digits = (int)(q - dot); digits < 9; digits++)
 				frac *= 10;
 			*time = sec * 1000000000 + frac;
@@ -328,7 +340,8 @@ static u32 number_at(struct span s, size_t skip)
 	return p < end && !parse_dec(&p, end, &v) && v < PERF_NO_CPU ? (u32)v : PERF_NO_CPU;
 }
 
-static void line(struct text_worker *w, struct text_piece *piece, struct record *rec, struct span s, u64 time)
+static void line(struct text_worker *w, struct text_piece *piece, struct record *rec, struct span s,
+		 u64 time)
 {
 	static const char dump[] = "*** Dumping ";
 	const char *p;
@@ -344,7 +357,8 @@ static void line(struct text_worker *w, struct text_piece *piece, struct record 
 		u32 cpu = span_starts(what, "CPU") ? number_at(what, 3) : PERF_NO_CPU;
 
 		/* The guest below the hypervisor's frames of the same CPU. */
-		if (!(guest && rec->open && cpu != PERF_NO_CPU && cpu == rec->cpu && !rec->guest_part)) {
+		if (!(guest && rec->open && cpu != PERF_NO_CPU && cpu == rec->cpu &&
+		      !rec->guest_part)) {
 			record_close(w, piece, rec);
 			record_open(rec, time);
 			rec->cpu = cpu;
@@ -418,7 +432,8 @@ static size_t cut(const void *ctx, const char *text, size_t n)
 	while ((p = memrchr(text, '*', (size_t)(p - text)))) {
 		size_t at = (size_t)(p - text) + 1;
 
-		if (at >= sizeof(mark) - 1 && !memcmp(text + at - (sizeof(mark) - 1), mark, sizeof(mark) - 1)) {
+		if (at >= sizeof(mark) - 1 &&
+		    !memcmp(text + at - (sizeof(mark) - 1), mark, sizeof(mark) - 1)) {
 			start = memrchr(text, '\n', at - 1);
 			return start ? (size_t)(start - text) + 1 : 0;
 		}
@@ -489,12 +504,17 @@ static int console_next(struct perf_reader *r, struct perf_item *item, struct er
 
 	if (ret > 0 && !c->samples++)
 		diag_add(r->diag, DIAG_NOTE, 1,
-			 "call traces of a console show where CPUs took the interrupt that asked for them, not where time "
-			 "was spent (code with interrupts off shows where they come on again); frames marked doubtful are words "
+			 "call traces of a console show where CPUs took the interrupt that asked "
+			 "for them, not where time "
+			 "was spent (code with interrupts off shows where they come on again); "
+			 "frames marked doubtful are words "
 			 "of the stack that look like return addresses");
 	if (!ret && !c->samples)
-		return error_set(err, "'%s': no call trace in this Xen console log: press debug key 'd' some times "
-				 "('xl debug-keys d'), then save 'xl dmesg'", input_name(&r->in));
+		return error_set(err,
+				 "'%s': no call trace in this Xen console log: press debug key 'd' "
+				 "some times "
+				 "('xl debug-keys d'), then save 'xl dmesg'",
+				 input_name(&r->in));
 	return ret;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The JSON tree of d3-flame-graph: name, value (of the node and all above it), children; libtype is a word for the colour.
- * The root is no frame.  What a node has more than its children is its own.
+ * The JSON tree of d3-flame-graph: name, value (of the node and all above it), children; libtype is
+ * a word for the colour. The root is no frame.  What a node has more than its children is its own.
  */
 #include <math.h>
 
@@ -51,11 +51,12 @@ static void add_self(struct stacks *s, const json_t *v, u32 node)
 		s->bad += node != 0;
 		return;
 	}
-	json_array_foreach(json_object_get(v, "children"), i, child)
-		if (stacks_json_weight(json_object_get(child, "value"), &w, &p)) {
-			sum = sum + w < sum ? UINT64_MAX : sum + w;
-			sum_part += p;
-		}
+	json_array_foreach(json_object_get(v, "children"), i,
+			   child) if (stacks_json_weight(json_object_get(child, "value"), &w, &p))
+	{
+		sum = sum + w < sum ? UINT64_MAX : sum + w;
+		sum_part += p;
+	}
 	part -= sum_part;
 	if (part < 0 && whole > sum) {
 		u64 borrow = (u64)ceil(-part - 1e-9);
@@ -64,7 +65,8 @@ static void add_self(struct stacks *s, const json_t *v, u32 node)
 		whole -= borrow;
 		part += (double)borrow;
 	}
-	stacks_add(s, node, 0, whole > sum ? whole - sum : 0, whole >= sum && part > 1e-9 ? part : 0);
+	stacks_add(s, node, 0, whole > sum ? whole - sum : 0,
+		   whole >= sum && part > 1e-9 ? part : 0);
 }
 
 static int d3_open(struct perf_reader *r, struct error *err)
@@ -108,7 +110,9 @@ static int d3_probe(const u8 *head, size_t n, bool is_dir)
 	const char *p = stacks_json_head(head, n, is_dir, &n);
 
 	return p && stacks_head_has(p, n, "\"name\"") && stacks_head_has(p, n, "\"children\"") &&
-	       stacks_head_has(p, n, "\"value\"") ? 50 : 0;
+			       stacks_head_has(p, n, "\"value\"")
+		       ? 50
+		       : 0;
 }
 
 const struct perf_format format_d3 = {

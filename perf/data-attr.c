@@ -2,7 +2,7 @@
 /* perf.data: events (perf_event_attr), their ids and names. */
 #include "perf/data.h"
 
-#define ATTR_MIN	64	/* PERF_ATTR_SIZE_VER0 */
+#define ATTR_MIN 64 /* PERF_ATTR_SIZE_VER0 */
 
 static u16 words(u64 sample_type, u64 mask)
 {
@@ -14,22 +14,25 @@ static void layout(struct pd_attr *a)
 	u64 st = a->sample_type;
 
 	if (st & PERF_SAMPLE_TIME)
-		a->time_off = 8 + words(st, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID);
+		a->time_off = 8 +
+			      words(st, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID);
 	if (st & PERF_SAMPLE_IDENTIFIER)
 		a->id_off = 8;
 	else if (st & PERF_SAMPLE_ID)
-		a->id_off = 8 + words(st, PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR);
+		a->id_off = 8 + words(st, PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						  PERF_SAMPLE_ADDR);
 	if (!(a->flags >> ATTR_SAMPLE_ID_ALL & 1))
 		return;
 	if (st & PERF_SAMPLE_TIME)
-		a->tail_time = 8 + words(st, PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
-					 PERF_SAMPLE_IDENTIFIER);
+		a->tail_time = 8 + words(st, PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+						     PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
 	if (st & PERF_SAMPLE_IDENTIFIER)
 		a->tail_id = 8;
 	else if (st & PERF_SAMPLE_ID)
 		a->tail_id = 8 + words(st, PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU);
-	a->tail_size = words(st, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
-			     PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
+	a->tail_size = words(st, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+					 PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+					 PERF_SAMPLE_IDENTIFIER);
 }
 
 static u64 reverse_bits(u64 v)
@@ -45,14 +48,24 @@ static u64 reverse_bits(u64 v)
 static char *default_name(u32 type, u64 config, u64 flags)
 {
 	static const char *const hardware[] = {
-		"cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "bus-cycles",
-		"stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles",
+		"cycles",
+		"instructions",
+		"cache-references",
+		"cache-misses",
+		"branches",
+		"branch-misses",
+		"bus-cycles",
+		"stalled-cycles-frontend",
+		"stalled-cycles-backend",
+		"ref-cycles",
 	};
 	static const char *const software[] = {
-		"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults",
-		"major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
+		"cpu-clock",        "task-clock",   "page-faults",  "context-switches",
+		"cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
+		"emulation-faults", "dummy",        "bpf-output",   "cgroup-switches",
 	};
-	static const char *const caches[] = { "L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node" };
+	static const char *const caches[] = { "L1-dcache", "L1-icache", "LLC", "dTLB",
+					      "iTLB",      "branch",    "node" };
 	static const char *const ops[] = { "load", "store", "prefetch" };
 	struct buf b = BUF_INIT;
 	char *name;
@@ -64,10 +77,12 @@ static char *default_name(u32 type, u64 config, u64 flags)
 		buf_puts(&b, software[config]);
 	else if (type == 2)
 		buf_printf(&b, "tracepoint-%" PRIu64, config);
-	else if (type == 3 && (config & 0xff) < ARRAY_SIZE(caches) && (config >> 8 & 0xff) < ARRAY_SIZE(ops) &&
-		 config >> 16 < 2)
+	else if (type == 3 && (config & 0xff) < ARRAY_SIZE(caches) &&
+		 (config >> 8 & 0xff) < ARRAY_SIZE(ops) && config >> 16 < 2)
 		buf_printf(&b, "%s-%s%s", caches[config & 0xff], ops[config >> 8 & 0xff],
-			   config >> 16 ? "-misses" : (config >> 8 & 0xff) == 2 ? "es" : "s");
+			   config >> 16                ? "-misses"
+			   : (config >> 8 & 0xff) == 2 ? "es"
+						       : "s");
 	else if (type == 4)
 		buf_printf(&b, "raw-0x%" PRIx64, config);
 	else if (type == 5)
@@ -110,7 +125,8 @@ static void id_add(struct pd *pd, u64 id, u32 event)
 
 	if (i == INDEX_NONE) {
 		i = (u32)pd->ids.n;
-		vec_push(&pd->ids, ((struct pd_id){ .id = id, .event = event, .vcpu = PERF_NO_CPU }));
+		vec_push(&pd->ids,
+			 ((struct pd_id){ .id = id, .event = event, .vcpu = PERF_NO_CPU }));
 		index_add(&pd->id_index, hash_u64(id), i);
 	}
 }
@@ -149,10 +165,10 @@ bool pd_attr_add(struct pd *pd, const u8 *p, size_t n, const u8 *ids, u64 nids)
 		a.flags = reverse_bits(a.flags);
 	if (c.bad)
 		return false;
-	cursor_skip(&c, 24);		/* wakeup_events, bp_type, config1, config2 */
+	cursor_skip(&c, 24); /* wakeup_events, bp_type, config1, config2 */
 	a.branch_type = cursor_u64(&c);
 	a.regs_user = cursor_u64(&c);
-	cursor_skip(&c, 8);		/* sample_stack_user, clockid */
+	cursor_skip(&c, 8); /* sample_stack_user, clockid */
 	a.regs_intr = cursor_u64(&c);
 	layout(&a);
 	ev.sample_type = a.sample_type;
@@ -164,7 +180,8 @@ bool pd_attr_add(struct pd *pd, const u8 *p, size_t n, const u8 *ids, u64 nids)
 		pd->same_id = pd->same_tail_time = true;
 	} else {
 		pd->same_id &= a.id_off == pd->attrs.v[0].id_off;
-		pd->same_tail_time &= a.tail_time == pd->attrs.v[0].tail_time && a.tail_size == pd->attrs.v[0].tail_size;
+		pd->same_tail_time &= a.tail_time == pd->attrs.v[0].tail_time &&
+				      a.tail_size == pd->attrs.v[0].tail_size;
 	}
 	add_place(&pd->id_places, a.id_off);
 	add_place(&pd->tail_places, a.tail_id);

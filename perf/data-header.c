@@ -2,13 +2,21 @@
 /* perf.data: file header, table of events, feature sections. */
 #include "perf/data.h"
 
-#define HEADER_SIZE	104
-#define HEADER_MIN	72	/* without feature bits */
-#define FEATURE_MAX	33	/* first one that nobody knows */
+#define HEADER_SIZE 104
+#define HEADER_MIN  72 /* without feature bits */
+#define FEATURE_MAX 33 /* first one that nobody knows */
 
 enum {
-	FEAT_BUILD_ID = 2, FEAT_HOSTNAME = 3, FEAT_OSRELEASE = 4, FEAT_VERSION = 5, FEAT_ARCH = 6, FEAT_NRCPUS = 7,
-	FEAT_CPUDESC = 8, FEAT_CPUID = 9, FEAT_CMDLINE = 11, FEAT_EVENT_DESC = 12,
+	FEAT_BUILD_ID = 2,
+	FEAT_HOSTNAME = 3,
+	FEAT_OSRELEASE = 4,
+	FEAT_VERSION = 5,
+	FEAT_ARCH = 6,
+	FEAT_NRCPUS = 7,
+	FEAT_CPUDESC = 8,
+	FEAT_CPUID = 9,
+	FEAT_CMDLINE = 11,
+	FEAT_EVENT_DESC = 12,
 };
 
 /* u32 length and bytes, NUL-padded; borrowed. */
@@ -124,18 +132,10 @@ void pd_feature(struct pd *pd, u64 id, const u8 *p, size_t n)
 
 	cursor_init(&c, p, n, pd->swap);
 	switch (id) {
-	case FEAT_BUILD_ID:
-		build_ids(pd, &c);
-		break;
-	case FEAT_HOSTNAME:
-		set_string(&c, &m->hostname);
-		break;
-	case FEAT_OSRELEASE:
-		set_string(&c, &m->release);
-		break;
-	case FEAT_VERSION:
-		set_string(&c, &m->version);
-		break;
+	case FEAT_BUILD_ID: build_ids(pd, &c); break;
+	case FEAT_HOSTNAME: set_string(&c, &m->hostname); break;
+	case FEAT_OSRELEASE: set_string(&c, &m->release); break;
+	case FEAT_VERSION: set_string(&c, &m->version); break;
 	case FEAT_ARCH:
 		set_string(&c, &m->arch);
 		pd->not_x86_64 = m->arch && *m->arch && strcmp(m->arch, "x86_64");
@@ -144,31 +144,25 @@ void pd_feature(struct pd *pd, u64 id, const u8 *p, size_t n)
 		m->nrcpus_avail = cursor_u32(&c);
 		m->nrcpus_online = cursor_u32(&c);
 		break;
-	case FEAT_CPUDESC:
-		set_string(&c, &m->cpudesc);
-		break;
-	case FEAT_CPUID:
-		set_string(&c, &m->cpuid);
-		break;
-	case FEAT_CMDLINE:
-		cmdline(&c, &m->cmdline);
-		break;
-	case FEAT_EVENT_DESC:
-		event_desc(pd, &c);
-		break;
+	case FEAT_CPUDESC: set_string(&c, &m->cpudesc); break;
+	case FEAT_CPUID: set_string(&c, &m->cpuid); break;
+	case FEAT_CMDLINE: cmdline(&c, &m->cmdline); break;
+	case FEAT_EVENT_DESC: event_desc(pd, &c); break;
 	default:
 		if (id >= FEATURE_MAX)
 			diag_addf(pd->r->diag, DIAG_UNKNOWN_FEATURE, 1, "%" PRIu64, id);
 		break;
 	}
 	if (c.bad)
-		diag_addf(pd->r->diag, DIAG_NOTE, 1, "'%s': feature section %" PRIu64 " is damaged and was used in part",
+		diag_addf(pd->r->diag, DIAG_NOTE, 1,
+			  "'%s': feature section %" PRIu64 " is damaged and was used in part",
 			  input_name(&pd->r->in), id);
 }
 
 static int short_file(struct pd_file *f, u64 at, const char *what, struct error *err)
 {
-	return error_set(err, "'%s': ends within %s at offset 0x%" PRIx64, input_name(f->in), what, at);
+	return error_set(err, "'%s': ends within %s at offset 0x%" PRIx64, input_name(f->in), what,
+			 at);
 }
 
 static void features(struct pd *pd, struct pd_file *f, u64 table)
@@ -188,7 +182,8 @@ static void features(struct pd *pd, struct pd_file *f, u64 table)
 		if (!(bits[i / 64] >> (i % 64) & 1))
 			continue;
 		if (table > f->in->size || f->in->size - table < 16) {
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "'%s': the feature sections (host, build ids, names) are missing",
+			diag_addf(pd->r->diag, DIAG_NOTE, 1,
+				  "'%s': the feature sections (host, build ids, names) are missing",
 				  input_name(f->in));
 			return;
 		}
@@ -196,7 +191,8 @@ static void features(struct pd *pd, struct pd_file *f, u64 table)
 		n = ld64(p + table + 8, pd->swap);
 		table += 16;
 		if (off > f->in->size || n > f->in->size - off) {
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "'%s': feature section %" PRIu64 " lies outside of the file",
+			diag_addf(pd->r->diag, DIAG_NOTE, 1,
+				  "'%s': feature section %" PRIu64 " lies outside of the file",
 				  input_name(f->in), i);
 			continue;
 		}
@@ -213,19 +209,22 @@ static void attrs(struct pd *pd, struct pd_file *f, u64 off, u64 n, u64 stride)
 		u64 ids_off, ids_n;
 
 		if (off > size || size - off < stride) {
-			diag_addf(pd->r->diag, DIAG_TRUNCATED, n, "'%s': table of events at offset 0x%" PRIx64,
-				  input_name(f->in), off);
+			diag_addf(pd->r->diag, DIAG_TRUNCATED, n,
+				  "'%s': table of events at offset 0x%" PRIx64, input_name(f->in),
+				  off);
 			return;
 		}
 		ids_off = ld64(p + off + stride - 16, pd->swap);
 		ids_n = ld64(p + off + stride - 8, pd->swap);
 		if (ids_off > size || ids_n > size - ids_off) {
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "'%s': ids of event %zu lie outside of the file",
+			diag_addf(pd->r->diag, DIAG_NOTE, 1,
+				  "'%s': ids of event %zu lie outside of the file",
 				  input_name(f->in), pd->attrs.n);
 			ids_off = ids_n = 0;
 		}
 		if (!pd_attr_add(pd, p + off, (size_t)stride - 16, p + ids_off, ids_n / 8)) {
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "'%s': more than %u events, the rest is left out",
+			diag_addf(pd->r->diag, DIAG_NOTE, 1,
+				  "'%s': more than %u events, the rest is left out",
 				  input_name(f->in), PD_MAX_EVENTS);
 			return;
 		}
@@ -269,14 +268,17 @@ int pd_header_read(struct pd *pd, struct pd_file *f, struct error *err)
 		if (input_map(f->in, &damage, err))
 			return -1;
 		if (damage.msg[0])
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "%s; what came before is used", damage.msg);
+			diag_addf(pd->r->diag, DIAG_NOTE, 1, "%s; what came before is used",
+				  damage.msg);
 		p = f->in->map;
 		have = f->in->size;
 	}
 	if (have < HEADER_MIN)
 		return short_file(f, have, "the header", err);
 	if (size < HEADER_MIN)
-		return error_set(err, "'%s': header size %" PRIu64 " at offset 0x8, expected 16 (pipe) or at least %d",
+		return error_set(err,
+				 "'%s': header size %" PRIu64
+				 " at offset 0x8, expected 16 (pipe) or at least %d",
 				 input_name(f->in), size, HEADER_MIN);
 	stride = ld64(p + 16, pd->swap);
 	if (!stride)
@@ -286,18 +288,21 @@ int pd_header_read(struct pd *pd, struct pd_file *f, struct error *err)
 	data = ld64(p + 40, pd->swap);
 	data_n = ld64(p + 48, pd->swap);
 	if (stride < 64 + 16 || stride > 65536)
-		return error_set(err, "'%s': event size %" PRIu64 " at offset 0x10, expected 80 to 65536",
-				 input_name(f->in), stride);
+		return error_set(
+			err, "'%s': event size %" PRIu64 " at offset 0x10, expected 80 to 65536",
+			input_name(f->in), stride);
 	attrs(pd, f, off, n, stride);
 	if (!pd->attrs.n)
-		return error_set(err, "'%s': no event at offset 0x%" PRIx64 ", expected %" PRIu64, input_name(f->in), off,
-				 n / stride);
+		return error_set(err, "'%s': no event at offset 0x%" PRIx64 ", expected %" PRIu64,
+				 input_name(f->in), off, n / stride);
 	if (data > have)
 		return short_file(f, have, "the tables before the records", err);
 	f->pos = data;
 	if (!data_n) {
 		diag_addf(pd->r->diag, DIAG_NOTE, 1,
-			  "'%s': perf did not finish this recording (size of data 0); read up to its end", input_name(f->in));
+			  "'%s': perf did not finish this recording (size of data 0); read up to "
+			  "its end",
+			  input_name(f->in));
 		f->end = have;
 		return 0;
 	}

@@ -7,7 +7,8 @@
  */
 #include "perf/data.h"
 
-static void merge(const struct pd_entry *a, size_t na, const struct pd_entry *b, size_t nb, struct pd_entry *out)
+static void merge(const struct pd_entry *a, size_t na, const struct pd_entry *b, size_t nb,
+		  struct pd_entry *out)
 {
 	while (na && nb) {
 		if (b->time < a->time) {
@@ -49,7 +50,8 @@ static void sort(struct pd_queue *q)
 		struct pd_entry *swap = from;
 
 		for (k = 0; k < nr; k += 2) {
-			size_t a = r[k], b = k + 1 < nr ? r[k + 1] : n, end = k + 2 < nr ? r[k + 2] : n;
+			size_t a = r[k], b = k + 1 < nr ? r[k + 1] : n,
+			       end = k + 2 < nr ? r[k + 2] : n;
 
 			merge(from + a, b - a, from + b, end - b, to + a);
 			r[out++] = a;

@@ -121,12 +121,12 @@ static void lbr(struct pd *pd, struct reader *c, u64 branch_type, struct perf_sa
 	const u8 *p;
 	u64 *from;
 
-	if (branch_type >> 17 & 1)	/* HW_INDEX */
+	if (branch_type >> 17 & 1) /* HW_INDEX */
 		get64(c);
 	p = get_array(c, nr, 24);
-	if (branch_type >> 19 & 1)	/* COUNTERS */
+	if (branch_type >> 19 & 1) /* COUNTERS */
 		get_array(c, nr, 8);
-	if (c->bad || !nr || !(branch_type >> 11 & 1))	/* CALL_STACK */
+	if (c->bad || !nr || !(branch_type >> 11 & 1)) /* CALL_STACK */
 		return;
 	from = scratch(&pd->lbr_copy, nr);
 	for (i = 0; i < nr; i++)
@@ -136,7 +136,8 @@ static void lbr(struct pd *pd, struct reader *c, u64 branch_type, struct perf_sa
 	s->lbr_to = ld64(p + 8, c->swap);
 }
 
-static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event, struct perf_item *item)
+static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event,
+			  struct perf_item *item)
 {
 	const struct pd_attr *a = &pd->attrs.v[event];
 	struct perf_meta *m = &pd->r->meta;
@@ -148,11 +149,20 @@ static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event, st
 	item->type = ITEM_SAMPLE;
 	item->time = PERF_NO_TIME;
 	*s = (struct perf_sample){
-		.time = PERF_NO_TIME, .count = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU,
-		.event = event, .vcpu = PERF_NO_CPU, .cpumode = rec->misc & MISC_CPUMODE, .not_x86_64 = pd->not_x86_64,
+		.time = PERF_NO_TIME,
+		.count = 1,
+		.pid = PERF_NO_PID,
+		.tid = PERF_NO_PID,
+		.cpu = PERF_NO_CPU,
+		.event = event,
+		.vcpu = PERF_NO_CPU,
+		.cpumode = rec->misc & MISC_CPUMODE,
+		.not_x86_64 = pd->not_x86_64,
 	};
 	pd->group.nr = 0;
-	s->period = m->events.v[event].freq || !m->events.v[event].period ? 1 : m->events.v[event].period;
+	s->period = m->events.v[event].freq || !m->events.v[event].period
+			    ? 1
+			    : m->events.v[event].period;
 	if (st & PERF_SAMPLE_IDENTIFIER)
 		id = get64(&c);
 	if (st & PERF_SAMPLE_IP)
@@ -281,7 +291,8 @@ static bool group_known(const struct pd *pd)
 	u64 i;
 
 	for (i = 0; i < pd->group.nr; i++)
-		if (pd_id_find(pd, ld64(pd->group.values + i * pd->group.stride + 8, pd->swap)) != INDEX_NONE)
+		if (pd_id_find(pd, ld64(pd->group.values + i * pd->group.stride + 8, pd->swap)) !=
+		    INDEX_NONE)
 			return true;
 	return false;
 }
@@ -291,7 +302,8 @@ static bool give_sample(struct pd *pd, u32 event, struct perf_item *item)
 	if (pd->group.nr && group_known(pd)) {
 		pd->group.item = *item;
 		/* Inherited events count by thread. */
-		pd->group.key_tid = pd->attrs.v[event].flags >> ATTR_INHERIT & 1 ? item->sample.tid : 0;
+		pd->group.key_tid = pd->attrs.v[event].flags >> ATTR_INHERIT & 1 ? item->sample.tid
+										 : 0;
 		return group_next(pd, item);
 	}
 	pd->group.nr = 0;
@@ -304,13 +316,16 @@ static bool give_sample(struct pd *pd, u32 event, struct perf_item *item)
 /* Keeps a sample for later. False when it is to be given now. */
 static bool defer(struct pd *pd, const struct pd_entry *e, const struct perf_sample *s)
 {
-	if (s->chain_nr < 2 || s->chain[s->chain_nr - 2] != PERF_CONTEXT_USER_DEFERRED || s->tid == PERF_NO_PID)
+	if (s->chain_nr < 2 || s->chain[s->chain_nr - 2] != PERF_CONTEXT_USER_DEFERRED ||
+	    s->tid == PERF_NO_PID)
 		return false;
 	if (pd->deferred.n >= PD_MAX_DEFERRED)
 		pd_deferred_flush(pd);
 	vec_push(&pd->deferred, ((struct pd_deferred){
-		.e = *e, .cookie = s->chain[s->chain_nr - 1], .tid = s->tid,
-	}));
+					.e = *e,
+					.cookie = s->chain[s->chain_nr - 1],
+					.tid = s->tid,
+				}));
 	pd_block_ref(pd, e->block);
 	return true;
 }
@@ -336,7 +351,8 @@ void pd_deferred_flush(struct pd *pd)
 	pd->deferred.n = 0;
 }
 
-/* The record with a user part: everything that waited for it may go, and what the same thread still has open. */
+/* The record with a user part: everything that waited for it may go, and what the same thread still
+ * has open. */
 static bool deferred_record(struct pd *pd, const struct pd_entry *e, const struct pd_rec *rec)
 {
 	const struct pd_attr *a = pd_attr_of_other(pd, rec);
@@ -359,7 +375,7 @@ static bool deferred_record(struct pd *pd, const struct pd_entry *e, const struc
 	pd->deferred.n = kept;
 	if (pd->emit.n && !pd->emit_rec.p) {
 		pd->emit_rec = *rec;
-		pd->emit_rec.p = e->rec;	/* `rec` may be a copy */
+		pd->emit_rec.p = e->rec; /* `rec` may be a copy */
 		pd_block_ref(pd, e->block);
 	}
 	return true;
@@ -423,7 +439,8 @@ bool pd_owed(struct pd *pd, struct perf_item *item)
 	return false;
 }
 
-static bool decode_mmap(struct pd *pd, const struct pd_rec *rec, bool second, struct perf_item *item)
+static bool decode_mmap(struct pd *pd, const struct pd_rec *rec, bool second,
+			struct perf_item *item)
 {
 	struct perf_mmap *mm = &item->mmap;
 	const struct pd_attr *a = pd_attr_of_other(pd, rec);
@@ -455,7 +472,7 @@ static bool decode_mmap(struct pd *pd, const struct pd_rec *rec, bool second, st
 	return true;
 }
 
-#define NOTHING		((enum perf_item_type)-1)
+#define NOTHING ((enum perf_item_type) - 1)
 
 bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 {
@@ -471,7 +488,8 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 	switch (rec.type) {
 	case REC_SAMPLE:
 		if (e->event >= pd->attrs.n) {
-			pd_bad(pd, pd->files.v[e->file], e->rec, e->block, "sample before any event");
+			pd_bad(pd, pd->files.v[e->file], e->rec, e->block,
+			       "sample before any event");
 			return false;
 		}
 		ok = decode_sample(pd, &rec, e->event, item);
@@ -497,7 +515,8 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 		a = pd_attr_of_other(pd, &rec);
 		tail = a ? a->tail_size : 0;
 		pd_comm_set(pd, tid, (const char *)rec.p + 16,
-			    strnlen((const char *)rec.p + 16, rec.size > 16 + tail ? rec.size - 16 - tail : 0));
+			    strnlen((const char *)rec.p + 16,
+				    rec.size > 16 + tail ? rec.size - 16 - tail : 0));
 		if (rec.misc & MISC_COMM_EXEC) {
 			item->type = ITEM_EXEC;
 			item->task.pid = pid;
@@ -540,16 +559,15 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 		item->ksymbol.len = ld32(rec.p + 16, swap);
 		item->ksymbol.ksym_type = ld16(rec.p + 20, swap);
 		item->ksymbol.unregister = ld16(rec.p + 22, swap) & 1;
-		item->ksymbol.name = name(pd, rec.p + 24, rec.size > 24 + tail ? rec.size - 24 - tail : 0);
+		item->ksymbol.name = name(pd, rec.p + 24,
+					  rec.size > 24 + tail ? rec.size - 24 - tail : 0);
 		give = true;
 		break;
-	case REC_CALLCHAIN_DEFERRED:
-		ok = deferred_record(pd, e, &rec);
-		break;
-	default:
-		break;
+	case REC_CALLCHAIN_DEFERRED: ok = deferred_record(pd, e, &rec); break;
+	default: break;
 	}
 	if (!ok)
-		pd_bad(pd, pd->files.v[e->file], e->rec, e->block, "too short for what it should hold");
+		pd_bad(pd, pd->files.v[e->file], e->rec, e->block,
+		       "too short for what it should hold");
 	return ok && give;
 }

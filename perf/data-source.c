@@ -10,9 +10,9 @@
 
 #include "perf/data.h"
 
-#define DROP_EVERY	((u64)16 << 20)
-#define TYPE_LIMIT	0x00ffffffu	/* no record type is as large: the bytes are something else */
-#define SPARE_BLOCKS	4
+#define DROP_EVERY   ((u64)16 << 20)
+#define TYPE_LIMIT   0x00ffffffu /* no record type is as large: the bytes are something else */
+#define SPARE_BLOCKS 4
 
 /* ---- blocks ---- */
 
@@ -141,7 +141,8 @@ static size_t raw_fill(struct pd *pd, struct pd_file *f, size_t n)
 
 		r = input_read(f->in, b->p + b->n, b->cap - b->n, &err);
 		if (r < 0)
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "%s; what came before is used", err.msg);
+			diag_addf(pd->r->diag, DIAG_NOTE, 1, "%s; what came before is used",
+				  err.msg);
 		if (r <= 0)
 			break;
 		b->n += (size_t)r;
@@ -173,11 +174,12 @@ static void rest_is_lost(struct pd *pd, struct pd_file *f, const u8 *p, u64 n, u
 			more += (u64)r;
 	}
 	if (!more && !f->missing && is_text(p, (size_t)MIN(n, (u64)65536)))
-		diag_addf(pd->r->diag, DIAG_NOTE, 1, "'%s': %" PRIu64 " bytes of text behind the records left out",
+		diag_addf(pd->r->diag, DIAG_NOTE, 1,
+			  "'%s': %" PRIu64 " bytes of text behind the records left out",
 			  input_name(f->in), n);
 	else if (n + more + f->missing)
-		diag_addf(pd->r->diag, DIAG_TRUNCATED, n + more + f->missing, "'%s': no whole record at offset 0x%" PRIx64,
-			  input_name(f->in), offset);
+		diag_addf(pd->r->diag, DIAG_TRUNCATED, n + more + f->missing,
+			  "'%s': no whole record at offset 0x%" PRIx64, input_name(f->in), offset);
 	f->missing = 0;
 }
 
@@ -200,7 +202,8 @@ static bool plausible(const struct pd *pd, const u8 *p, u64 left)
 	return rec.size >= 8 && rec.type && rec.type <= TYPE_LIMIT && rec.size <= left;
 }
 
-/* A whole record of the file itself; `*total` is how far to go on, which for overflowed ones is more than its size. */
+/* A whole record of the file itself; `*total` is how far to go on, which for overflowed ones is
+ * more than its size. */
 static int raw_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, u64 *total)
 {
 	bool mapped = f->in->map != NULL;
@@ -245,7 +248,8 @@ static int raw_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, u64 *t
 			rec->p = stream_p(pd, &f->raw);
 		}
 		data = left >= 16 ? ld64(rec->p + 8, pd->swap) : 0;
-		/* perf 6.16 stored larger sizes in 16 bits, 64 KiB as 0: then only data_size tells. */
+		/* perf 6.16 stored larger sizes in 16 bits, 64 KiB as 0: then only data_size tells.
+		 */
 		if (data <= (mapped ? left : PD_MAX_OVERFLOW) && align8(16 + data) > rec->size)
 			*total = 16 + data;
 	}
@@ -291,7 +295,8 @@ static void raw_pass(struct pd *pd, struct pd_file *f, u64 n)
 		return;
 	}
 	if (n > f->end - f->pos) {
-		diag_addf(pd->r->diag, DIAG_TRUNCATED, n - (f->end - f->pos), "'%s'", input_name(f->in));
+		diag_addf(pd->r->diag, DIAG_TRUNCATED, n - (f->end - f->pos), "'%s'",
+			  input_name(f->in));
 		n = f->end - f->pos;
 	}
 	f->pos += n;
@@ -322,7 +327,8 @@ static const u8 *overflow_pieces(const struct pd *pd, const u8 *p, const u8 *end
 			budget--;
 			rec.p = c;
 			pd_rec_header(pd, &rec);
-			if (rec.type != REC_COMPRESSED2 || rec.misc || rec.size < 16 || rec.size > end - c)
+			if (rec.type != REC_COMPRESSED2 || rec.misc || rec.size < 16 ||
+			    rec.size > end - c)
 				break;
 		}
 		if (c == end)
@@ -366,8 +372,8 @@ static bool zstd_pending(const struct pd_file *f)
 
 static void zstd_stop(struct pd *pd, struct pd_file *f, const char *why)
 {
-	pd_bad(pd, f, f->in->map ? f->in->map + f->pos : stream_p(pd, &f->raw), f->in->map ? BLOCK_NONE : f->raw.block,
-	       why);
+	pd_bad(pd, f, f->in->map ? f->in->map + f->pos : stream_p(pd, &f->raw),
+	       f->in->map ? BLOCK_NONE : f->raw.block, why);
 	f->zbroken = true;
 }
 
@@ -410,7 +416,7 @@ static void zstd_more(struct pd *pd, struct pd_file *f)
 	f->zin_total += in.pos;
 	f->zout_total += out.pos - b->n;
 	if (!in.pos && out.pos == b->n)
-		f->zin_n = 0;		/* no progress: nothing to be had from this piece */
+		f->zin_n = 0; /* no progress: nothing to be had from this piece */
 	b->n = out.pos;
 	f->zfull = out.pos == out.size;
 	f->zin += in.pos;
@@ -468,7 +474,8 @@ int pd_file_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, struct er
 		if (f->at_end || (f->in->map && f->pos >= f->end)) {
 			left = stream_left(pd, &f->unpacked);
 			if (left || f->missing)
-				diag_addf(pd->r->diag, DIAG_TRUNCATED, left + f->missing, "'%s'", input_name(f->in));
+				diag_addf(pd->r->diag, DIAG_TRUNCATED, left + f->missing, "'%s'",
+					  input_name(f->in));
 			f->unpacked.at += left;
 			f->missing = 0;
 			f->at_end = true;
@@ -482,8 +489,11 @@ int pd_file_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, struct er
 			raw_advance(f, total);
 			continue;
 #else
-			return error_set(err, "'%s': record at 0x%" PRIx64 ": compressed, but xenflame was built without libzstd",
-					 input_name(f->in), pd_rec_offset(pd, f, rec->p, rec->block));
+			return error_set(err,
+					 "'%s': record at 0x%" PRIx64
+					 ": compressed, but xenflame was built without libzstd",
+					 input_name(f->in),
+					 pd_rec_offset(pd, f, rec->p, rec->block));
 #endif
 		}
 		(void)err;

@@ -14,60 +14,106 @@
 
 /* ---- limits ---- */
 
-#define PD_MAX_EVENTS	65536u
-#define PD_MAX_IDS	(1u << 22)	/* read in all, also when they repeat */
+#define PD_MAX_EVENTS 65536u
+#define PD_MAX_IDS    (1u << 22) /* read in all, also when they repeat */
 /* Records held back for ordering when no FINISHED_ROUND comes: 24 bytes each, mapped files. */
-#define PD_MAX_QUEUE	((size_t)1 << 22)
+#define PD_MAX_QUEUE ((size_t)1 << 22)
 /* Bytes of records held back that lie in memory (streams, unpacked data). */
-#define PD_MAX_HELD	((size_t)256 << 20)
-#define PD_BLOCK	((size_t)1 << 20)
+#define PD_MAX_HELD ((size_t)256 << 20)
+#define PD_BLOCK    ((size_t)1 << 20)
 /* Samples that wait for their PERF_RECORD_CALLCHAIN_DEFERRED. */
-#define PD_MAX_DEFERRED	4096u
+#define PD_MAX_DEFERRED 4096u
 /* A run of compressed records whose 16-bit size overflowed is at most this long in a stream. */
-#define PD_MAX_OVERFLOW	((u64)64 << 20)
-/* Compressed records may grow by this factor, after a free allowance; more is taken for an attack. */
-#define PD_MAX_RATIO	1024u
-#define PD_FREE_UNPACK	((u64)64 << 20)
+#define PD_MAX_OVERFLOW ((u64)64 << 20)
+/* Compressed records may grow by this factor, after a free allowance; more is taken for an attack.
+ */
+#define PD_MAX_RATIO   1024u
+#define PD_FREE_UNPACK ((u64)64 << 20)
 
 /* ---- constants of the format ---- */
 
 enum {
-	PERF_SAMPLE_IP = 1 << 0, PERF_SAMPLE_TID = 1 << 1, PERF_SAMPLE_TIME = 1 << 2, PERF_SAMPLE_ADDR = 1 << 3,
-	PERF_SAMPLE_READ = 1 << 4, PERF_SAMPLE_CALLCHAIN = 1 << 5, PERF_SAMPLE_ID = 1 << 6, PERF_SAMPLE_CPU = 1 << 7,
-	PERF_SAMPLE_PERIOD = 1 << 8, PERF_SAMPLE_STREAM_ID = 1 << 9, PERF_SAMPLE_RAW = 1 << 10,
-	PERF_SAMPLE_BRANCH_STACK = 1 << 11, PERF_SAMPLE_REGS_USER = 1 << 12, PERF_SAMPLE_STACK_USER = 1 << 13,
+	PERF_SAMPLE_IP = 1 << 0,
+	PERF_SAMPLE_TID = 1 << 1,
+	PERF_SAMPLE_TIME = 1 << 2,
+	PERF_SAMPLE_ADDR = 1 << 3,
+	PERF_SAMPLE_READ = 1 << 4,
+	PERF_SAMPLE_CALLCHAIN = 1 << 5,
+	PERF_SAMPLE_ID = 1 << 6,
+	PERF_SAMPLE_CPU = 1 << 7,
+	PERF_SAMPLE_PERIOD = 1 << 8,
+	PERF_SAMPLE_STREAM_ID = 1 << 9,
+	PERF_SAMPLE_RAW = 1 << 10,
+	PERF_SAMPLE_BRANCH_STACK = 1 << 11,
+	PERF_SAMPLE_REGS_USER = 1 << 12,
+	PERF_SAMPLE_STACK_USER = 1 << 13,
 	PERF_SAMPLE_IDENTIFIER = 1 << 16,
 };
 
 enum {
-	PERF_FORMAT_ENABLED = 1 << 0, PERF_FORMAT_RUNNING = 1 << 1, PERF_FORMAT_ID = 1 << 2, PERF_FORMAT_GROUP = 1 << 3,
+	PERF_FORMAT_ENABLED = 1 << 0,
+	PERF_FORMAT_RUNNING = 1 << 1,
+	PERF_FORMAT_ID = 1 << 2,
+	PERF_FORMAT_GROUP = 1 << 3,
 	PERF_FORMAT_LOST = 1 << 4,
 };
 
 /* perf_event_attr's flag bits, counted from the first declared one. */
 enum {
-	ATTR_INHERIT = 1, ATTR_EXCLUDE_USER = 4, ATTR_EXCLUDE_KERNEL = 5, ATTR_EXCLUDE_HV = 6, ATTR_FREQ = 10,
-	ATTR_PRECISE = 15 /* two bits */, ATTR_SAMPLE_ID_ALL = 18, ATTR_EXCLUDE_HOST = 19, ATTR_EXCLUDE_GUEST = 20,
+	ATTR_INHERIT = 1,
+	ATTR_EXCLUDE_USER = 4,
+	ATTR_EXCLUDE_KERNEL = 5,
+	ATTR_EXCLUDE_HV = 6,
+	ATTR_FREQ = 10,
+	ATTR_PRECISE = 15 /* two bits */,
+	ATTR_SAMPLE_ID_ALL = 18,
+	ATTR_EXCLUDE_HOST = 19,
+	ATTR_EXCLUDE_GUEST = 20,
 };
 
 enum pd_type {
-	REC_MMAP = 1, REC_LOST = 2, REC_COMM = 3, REC_EXIT = 4, REC_THROTTLE = 5, REC_FORK = 7, REC_SAMPLE = 9, REC_MMAP2 = 10,
-	REC_LOST_SAMPLES = 13, REC_KSYMBOL = 17, REC_CALLCHAIN_DEFERRED = 22, REC_KERNEL_LAST = 22,
-	REC_USER_FIRST = 64, REC_HEADER_ATTR = 64, REC_TRACING_DATA = 66, REC_BUILD_ID = 67, REC_FINISHED_ROUND = 68,
-	REC_ID_INDEX = 69, REC_AUXTRACE = 71, REC_EVENT_UPDATE = 78, REC_HEADER_FEATURE = 80, REC_COMPRESSED = 81,
-	REC_COMPRESSED2 = 83, REC_USER_LAST = 86,
+	REC_MMAP = 1,
+	REC_LOST = 2,
+	REC_COMM = 3,
+	REC_EXIT = 4,
+	REC_THROTTLE = 5,
+	REC_FORK = 7,
+	REC_SAMPLE = 9,
+	REC_MMAP2 = 10,
+	REC_LOST_SAMPLES = 13,
+	REC_KSYMBOL = 17,
+	REC_CALLCHAIN_DEFERRED = 22,
+	REC_KERNEL_LAST = 22,
+	REC_USER_FIRST = 64,
+	REC_HEADER_ATTR = 64,
+	REC_TRACING_DATA = 66,
+	REC_BUILD_ID = 67,
+	REC_FINISHED_ROUND = 68,
+	REC_ID_INDEX = 69,
+	REC_AUXTRACE = 71,
+	REC_EVENT_UPDATE = 78,
+	REC_HEADER_FEATURE = 80,
+	REC_COMPRESSED = 81,
+	REC_COMPRESSED2 = 83,
+	REC_USER_LAST = 86,
 };
 
 enum {
-	MISC_CPUMODE = 7, MISC_MMAP_DATA = 1 << 13, MISC_COMM_EXEC = 1 << 13, MISC_FORK_EXEC = 1 << 13,
-	MISC_MMAP_BUILD_ID = 1 << 14, MISC_BUILD_ID_SIZE = 1 << 15, MISC_LOST_SAMPLES_BPF = 1 << 15,
+	MISC_CPUMODE = 7,
+	MISC_MMAP_DATA = 1 << 13,
+	MISC_COMM_EXEC = 1 << 13,
+	MISC_FORK_EXEC = 1 << 13,
+	MISC_MMAP_BUILD_ID = 1 << 14,
+	MISC_BUILD_ID_SIZE = 1 << 15,
+	MISC_LOST_SAMPLES_BPF = 1 << 15,
 };
 
 /* ---- events and ids: data-attr.c ---- */
 
 struct pd_attr {
 	u64 sample_type, read_format, flags, branch_type, regs_user, regs_intr;
-	/* Offset from the start of a SAMPLE, resp. from the end of any other record; 0: it has none. */
+	/* Offset from the start of a SAMPLE, resp. from the end of any other record; 0: it has
+	 * none. */
 	u16 time_off, id_off;
 	u16 tail_time, tail_id, tail_size;
 };
@@ -78,7 +124,8 @@ struct pd_id {
 	u32 machine_pid, vcpu;
 };
 
-/* Counter value at the last sample, to split leader samples; by id, and by thread for inherited events. */
+/* Counter value at the last sample, to split leader samples; by id, and by thread for inherited
+ * events. */
 struct pd_count {
 	u64 id, value;
 	u32 tid;
@@ -86,43 +133,43 @@ struct pd_count {
 
 /* ---- where records lie: data-source.c ---- */
 
-#define BLOCK_NONE	UINT32_MAX
+#define BLOCK_NONE UINT32_MAX
 
 /* A piece of a stream or of unpacked data. Records never span blocks. */
 struct pd_block {
 	u8 *p;
 	size_t n, cap;
-	u64 pos;		/* of p[0] in its stream */
-	u32 refs;		/* of the stream that fills it, queued records, and the current item */
+	u64 pos;  /* of p[0] in its stream */
+	u32 refs; /* of the stream that fills it, queued records, and the current item */
 };
 
 /* Records one after the other in blocks. */
 struct pd_stream {
 	u32 block;
-	size_t at;		/* next record in the block */
+	size_t at; /* next record in the block */
 };
 
 struct pd_file {
 	struct input *in;
-	struct input own;	/* of data.N in a folder; `in` points here */
+	struct input own; /* of data.N in a folder; `in` points here */
 	char *path;
-	u64 pos, end;		/* mapped: next record and end of the records */
-	u64 low;		/* mapped: lowest offset touched since memory was given back */
-	u64 high;		/* and behind the highest */
-	u64 touched;		/* bytes touched since */
-	u64 skip;		/* stream: bytes to pass over */
-	struct pd_stream raw;	/* stream */
-	u64 last_time;		/* of the record queued last; 0: none yet */
-	u64 missing;		/* bytes that the header promises beyond the end of the file */
-	bool at_end;		/* nothing more, or nothing that can be made sense of */
+	u64 pos, end;         /* mapped: next record and end of the records */
+	u64 low;              /* mapped: lowest offset touched since memory was given back */
+	u64 high;             /* and behind the highest */
+	u64 touched;          /* bytes touched since */
+	u64 skip;             /* stream: bytes to pass over */
+	struct pd_stream raw; /* stream */
+	u64 last_time;        /* of the record queued last; 0: none yet */
+	u64 missing;          /* bytes that the header promises beyond the end of the file */
+	bool at_end;          /* nothing more, or nothing that can be made sense of */
 
 	/* compressed records */
 	struct zstd_state *zstd;
 	struct pd_stream unpacked;
-	const u8 *zin;		/* rest of the current piece */
+	const u8 *zin; /* rest of the current piece */
 	size_t zin_n;
-	const u8 *znext, *zend;	/* further records of an overflowed one */
-	bool zfull;		/* the decoder may hold more output */
+	const u8 *znext, *zend; /* further records of an overflowed one */
+	bool zfull;             /* the decoder may hold more output */
 	u64 zin_total, zout_total;
 	bool zbroken;
 };
@@ -131,7 +178,7 @@ struct pd_rec {
 	const u8 *p;
 	u32 type;
 	u16 misc;
-	u32 size;		/* header included */
+	u32 size; /* header included */
 	u32 block;
 };
 
@@ -142,17 +189,18 @@ struct pd_entry {
 	const u8 *rec;
 	u32 block;
 	u16 file;
-	u16 event;		/* of samples */
+	u16 event; /* of samples */
 };
 
 struct pd_queue {
-	VEC(struct pd_entry) e;	/* [head, ready) may be delivered, [ready, n) wait; sorted up to `ready` at least */
+	VEC(struct pd_entry) e; /* [head, ready) may be delivered, [ready, n) wait; sorted up to
+				   `ready` at least */
 	size_t head, ready;
 	struct pd_entry *tmp;
 	size_t tmp_cap;
 	VEC(size_t) runs;
-	u64 max_time, limit;	/* newest so far; newest of the round before */
-	u64 last;		/* delivered */
+	u64 max_time, limit; /* newest so far; newest of the round before */
+	u64 last;            /* delivered */
 };
 
 struct pd_deferred {
@@ -168,7 +216,7 @@ struct pd_task {
 
 struct pd_process {
 	u32 pid;
-	s64 threads;		/* alive, as far as is known */
+	s64 threads; /* alive, as far as is known */
 };
 
 /* A growing piece of memory for what cannot be handed out in place. */
@@ -179,15 +227,15 @@ struct pd_scratch {
 
 struct pd {
 	struct perf_reader *r;
-	bool swap;		/* the file is of the other byte order */
-	bool big;		/* the file is big-endian (the attr's flags are a bit-field) */
+	bool swap; /* the file is of the other byte order */
+	bool big;  /* the file is big-endian (the attr's flags are a bit-field) */
 	bool pipe;
 	bool not_x86_64;
 	VEC(struct pd_file *) files;
-	u32 turn;		/* file that is read now */
+	u32 turn; /* file that is read now */
 	u64 turn_bytes;
 
-	VEC(struct pd_attr) attrs;	/* parallel to meta.events */
+	VEC(struct pd_attr) attrs; /* parallel to meta.events */
 	bool same_id, same_tail_time;
 	/* The places where some event has its id. */
 	struct pd_places {
@@ -203,15 +251,15 @@ struct pd {
 
 	VEC(struct pd_block) blocks;
 	VEC(u32) free_blocks;
-	size_t held;		/* bytes in blocks that are in use */
+	size_t held; /* bytes in blocks that are in use */
 
 	struct pd_queue q;
 	VEC(struct pd_deferred) deferred;
-	VEC(struct pd_deferred) emit;	/* to be delivered before anything else */
+	VEC(struct pd_deferred) emit; /* to be delivered before anything else */
 	size_t emit_at;
-	struct pd_rec emit_rec;	/* the record that gives their user part; .p NULL: none came */
+	struct pd_rec emit_rec; /* the record that gives their user part; .p NULL: none came */
 
-	u32 cur_block;		/* block of the item handed out */
+	u32 cur_block; /* block of the item handed out */
 	VEC(struct pd_task) tasks;
 	struct index task_index;
 	VEC(struct pd_process) procs;
@@ -232,7 +280,10 @@ struct pd {
 	/* what is told once at the end */
 	char *first_bad;
 	u64 bad, unknown_ids, out_of_order, throttled, traces;
-	VEC(struct { u32 type; u64 n; }) unknown;
+	VEC(struct {
+		u32 type;
+		u64 n;
+	}) unknown;
 	bool told, finished;
 };
 
@@ -283,7 +334,8 @@ u64 pd_count_delta(struct pd *pd, u64 id, u32 tid, u64 value);
 
 /* data-source.c */
 /* The next whole record that is not a compressed one: 1, 0 at the end of the file, -1. */
-int pd_file_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, struct error *err) MUST_CHECK;
+int pd_file_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec,
+		 struct error *err) MUST_CHECK;
 void pd_file_free(struct pd *pd, struct pd_file *f);
 void pd_block_ref(struct pd *pd, u32 block);
 void pd_block_unref(struct pd *pd, u32 block);
@@ -316,7 +368,8 @@ bool pd_thread_ended(struct pd *pd, u32 pid, u32 tid);
 /* data-record.c */
 /* Decodes a queued or immediate record: true when it gives an item. */
 bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item);
-/* The next item that a former record still owes (group members, deferred chains): true when there is one. */
+/* The next item that a former record still owes (group members, deferred chains): true when there
+ * is one. */
 bool pd_owed(struct pd *pd, struct perf_item *item);
 /* Gives up waiting for the user parts of deferred chains. */
 void pd_deferred_flush(struct pd *pd);

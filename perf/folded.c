@@ -19,12 +19,12 @@
 
 struct folded {
 	struct text_pipe *pipe;
-	unsigned decimals;	/* weights are scaled by 10^decimals */
+	unsigned decimals; /* weights are scaled by 10^decimals */
 	bool two;
 };
 
 struct entry {
-	struct entry *next;	/* that followed last time, or NULL */
+	struct entry *next; /* that followed last time, or NULL */
 	u32 id;
 	u32 len;
 	char raw[];
@@ -32,7 +32,7 @@ struct entry {
 
 struct folded_worker {
 	VEC(struct entry *) entries;
-	struct index index, roots;	/* of frames, of first frames */
+	struct index index, roots; /* of frames, of first frames */
 	/* the line before: where its frames end and what they are */
 	VEC(u32) ends, ids;
 	struct buf name;
@@ -45,11 +45,28 @@ struct number {
 };
 
 static const u64 pow10_u64[] = {
-	1ULL, 10ULL, 100ULL, 1000ULL, 10000ULL, 100000ULL, 1000000ULL, 10000000ULL, 100000000ULL, 1000000000ULL,
-	10000000000ULL, 100000000000ULL, 1000000000000ULL, 10000000000000ULL, 100000000000000ULL, 1000000000000000ULL,
-	10000000000000000ULL, 100000000000000000ULL, 1000000000000000000ULL, 10000000000000000000ULL,
+	1ULL,
+	10ULL,
+	100ULL,
+	1000ULL,
+	10000ULL,
+	100000ULL,
+	1000000ULL,
+	10000000ULL,
+	100000000ULL,
+	1000000000ULL,
+	10000000000ULL,
+	100000000000ULL,
+	1000000000000ULL,
+	10000000000000ULL,
+	100000000000000ULL,
+	1000000000000000ULL,
+	10000000000000000ULL,
+	100000000000000000ULL,
+	1000000000000000000ULL,
+	10000000000000000000ULL,
 };
-#define DECIMALS_MAX	9
+#define DECIMALS_MAX 9
 
 /* Digits, perhaps a point and digits, perhaps an exponent; the whole span. */
 static bool scan_number(struct span s, struct number *n)
@@ -126,7 +143,8 @@ static bool scale(struct number n, unsigned decimals, u64 *v, bool *rounded)
 	return true;
 }
 
-/* The last word of *s, which then ends before the one blank that sets it off. False: there is no blank. */
+/* The last word of *s, which then ends before the one blank that sets it off. False: there is no
+ * blank. */
 static bool take_word(struct span *s, struct span *word)
 {
 	size_t i = s->n;
@@ -163,7 +181,8 @@ static bool entry_eq(const void *ctx, u32 id, const void *key)
 	return e->len == k->n && !memcmp(e->raw, k->p, k->n);
 }
 
-static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, struct frame_key k, bool root)
+static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, struct frame_key k,
+			       bool root)
 {
 	struct folded_worker *fw = w->priv;
 	struct entry *e = arena_alloc(&w->arena, sizeof(*e) + k.n);
@@ -177,7 +196,8 @@ static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, 
 	if (memchr(k.p, '%', k.n)) {
 		buf_clear(&fw->name);
 		folded_unescape(&fw->name, k.p, k.n);
-		d.symbol = (struct span){ arena_strndup(&w->arena, fw->name.p, fw->name.n), fw->name.n };
+		d.symbol = (struct span){ arena_strndup(&w->arena, fw->name.p, fw->name.n),
+					  fw->name.n };
 	}
 	if (root)
 		d.flags |= TEXT_ROOT;
@@ -190,7 +210,8 @@ static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, 
 	return e;
 }
 
-static struct entry *find(struct text_worker *w, struct text_piece *piece, const char *p, u32 n, bool root)
+static struct entry *find(struct text_worker *w, struct text_piece *piece, const char *p, u32 n,
+			  bool root)
 {
 	struct folded_worker *fw = w->priv;
 	struct index *ix = root ? &fw->roots : &fw->index;
@@ -225,8 +246,10 @@ static size_t common(const char *a, const char *b, size_t n)
 	return i;
 }
 
-/* Ids of the frames of `stack` into fw->ids, root first; `last` is the stack whose ids are there. */
-static void split(struct text_worker *w, struct text_piece *piece, struct span stack, struct span last)
+/* Ids of the frames of `stack` into fw->ids, root first; `last` is the stack whose ids are there.
+ */
+static void split(struct text_worker *w, struct text_piece *piece, struct span stack,
+		  struct span last)
 {
 	struct folded_worker *fw = w->priv;
 	size_t same = common(stack.p, last.p, MIN(stack.n, last.n)), keep = fw->ends.n, at = 0;
@@ -280,8 +303,14 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		p += 3;
 	for (; p < end; p = nl + 1, piece->lines++) {
 		struct text_sample s = {
-			.time = PERF_NO_TIME, .period = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID,
-			.cpu = PERF_NO_CPU, .vcpu = PERF_NO_CPU, .comm = TEXT_NO_NAME, .event = TEXT_NO_NAME,
+			.time = PERF_NO_TIME,
+			.period = 1,
+			.pid = PERF_NO_PID,
+			.tid = PERF_NO_PID,
+			.cpu = PERF_NO_CPU,
+			.vcpu = PERF_NO_CPU,
+			.comm = TEXT_NO_NAME,
+			.event = TEXT_NO_NAME,
 		};
 		struct span stack, word;
 		struct number n, before = { 0, 0 };
@@ -295,7 +324,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		if (!stack.n)
 			continue;
 		rounded = false;
-		if (!take_word(&stack, &word) || !scan_number(word, &n) || !scale(n, f->decimals, &s.count, &rounded)) {
+		if (!take_word(&stack, &word) || !scan_number(word, &n) ||
+		    !scale(n, f->decimals, &s.count, &rounded)) {
 			text_piece_bad(piece, piece->lines, p, nl);
 			continue;
 		}
@@ -386,7 +416,9 @@ static void survey(struct perf_reader *r, struct folded *f)
 			continue;
 		lines++;
 		for (i = 0; i < 2; i++) {
-			u64 whole = n.decimals < (int)ARRAY_SIZE(pow10_u64) ? n.mantissa / pow10_u64[n.decimals] : 0;
+			u64 whole = n.decimals < (int)ARRAY_SIZE(pow10_u64)
+					    ? n.mantissa / pow10_u64[n.decimals]
+					    : 0;
 
 			decimals = MAX(decimals, n.decimals);
 			sum = sum + whole + 1 > sum ? sum + whole + 1 : UINT64_MAX;

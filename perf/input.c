@@ -20,27 +20,27 @@
 
 #include "perf/reader.h"
 
-#define PACKED_BUF	(128 * 1024)
+#define PACKED_BUF (128 * 1024)
 /* Memory that unpacking may take: xz dictionaries and zstd windows larger than this are refused. */
-#define XZ_MEMORY	((u64)256 << 20)
+#define XZ_MEMORY ((u64)256 << 20)
 /*
- * Most that a packed stream may grow to when a reader needs all of it at once and it is spooled: by this factor, after
- * a free allowance.
+ * Most that a packed stream may grow to when a reader needs all of it at once and it is spooled: by
+ * this factor, after a free allowance.
  */
-#define SPOOL_RATIO	1024u
-#define SPOOL_FREE	((u64)64 << 20)
+#define SPOOL_RATIO 1024u
+#define SPOOL_FREE  ((u64)64 << 20)
 
 enum codec { CODEC_NONE, CODEC_GZIP, CODEC_XZ, CODEC_ZSTD };
 
 struct input_stream {
-	int fd;			/* -1: closed */
-	bool keep_fd;		/* standard input */
+	int fd;       /* -1: closed */
+	bool keep_fd; /* standard input */
 	enum codec codec;
-	size_t head_pos;	/* bytes of head that input_read() has given */
-	bool eof;		/* of the descriptor */
-	bool frame_open;	/* within a compressed frame: an end here is an early one */
-	u64 taken;		/* packed bytes given to the decoder */
-	u8 *buf;		/* packed bytes [pos, n) */
+	size_t head_pos; /* bytes of head that input_read() has given */
+	bool eof;        /* of the descriptor */
+	bool frame_open; /* within a compressed frame: an end here is an early one */
+	u64 taken;       /* packed bytes given to the decoder */
+	u8 *buf;         /* packed bytes [pos, n) */
 	size_t pos, n;
 	z_stream gz;
 	bool gz_ready;
@@ -63,7 +63,10 @@ static enum codec codec_of(const u8 *p, size_t n)
 {
 	if (n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8)
 		return CODEC_GZIP;
-	if (n >= 6 && !memcmp(p, "\xfd" "7zXZ\0", 6))
+	if (n >= 6 && !memcmp(p,
+			      "\xfd"
+			      "7zXZ\0",
+			      6))
 		return CODEC_XZ;
 	if (n >= 4 && !memcmp(p, "\x28\xb5\x2f\xfd", 4))
 		return CODEC_ZSTD;
@@ -128,7 +131,9 @@ static int decoder_open(struct input *in, struct error *err)
 			return error_set(err, "'%s': cannot start unpacking xz", input_name(in));
 		return 0;
 #else
-		return error_set(err, "'%s': packed by xz, but xenflame was built without liblzma; unpack it by 'xz -d'",
+		return error_set(err,
+				 "'%s': packed by xz, but xenflame was built without liblzma; "
+				 "unpack it by 'xz -d'",
 				 input_name(in));
 #endif
 	case CODEC_ZSTD:
@@ -138,11 +143,12 @@ static int decoder_open(struct input *in, struct error *err)
 			return error_set(err, "'%s': cannot start unpacking zstd", input_name(in));
 		return 0;
 #else
-		return error_set(err, "'%s': packed by zstd, but xenflame was built without libzstd; unpack it by 'zstd -d'",
+		return error_set(err,
+				 "'%s': packed by zstd, but xenflame was built without libzstd; "
+				 "unpack it by 'zstd -d'",
 				 input_name(in));
 #endif
-	case CODEC_NONE:
-		break;
+	case CODEC_NONE: break;
 	}
 	return 0;
 }
@@ -251,18 +257,14 @@ static ssize_t read_stream(struct input *in, void *buf, size_t n, struct error *
 
 	n = MIN(n, (size_t)1 << 30);
 	switch (st->codec) {
-	case CODEC_GZIP:
-		return unpack_gzip(in, buf, n, err);
+	case CODEC_GZIP: return unpack_gzip(in, buf, n, err);
 #ifdef HAVE_LZMA
-	case CODEC_XZ:
-		return unpack_xz(in, buf, n, err);
+	case CODEC_XZ: return unpack_xz(in, buf, n, err);
 #endif
 #ifdef HAVE_ZSTD
-	case CODEC_ZSTD:
-		return unpack_zstd(in, buf, n, err);
+	case CODEC_ZSTD: return unpack_zstd(in, buf, n, err);
 #endif
-	default:
-		break;
+	default: break;
 	}
 	if (st->pos == st->n)
 		return read_fd(in, buf, n, err);
@@ -296,7 +298,8 @@ static int peek(struct input *in, struct error *err)
 
 	in->head = xmalloc(INPUT_HEAD);
 	while (in->head_n < INPUT_HEAD) {
-		r = read_stream(in, in->head + in->head_n, INPUT_HEAD - in->head_n, &in->head_error);
+		r = read_stream(in, in->head + in->head_n, INPUT_HEAD - in->head_n,
+				&in->head_error);
 		if (r < 0 && !in->head_n)
 			return error_set(err, "%s", in->head_error.msg);
 		if (r <= 0)
@@ -311,7 +314,8 @@ static int map_fd(struct input *in, int fd, u64 size, struct error *err)
 	void *p;
 
 	if (size > SIZE_MAX / 2)
-		return error_set(err, "'%s': too large for this machine's address space", input_name(in));
+		return error_set(err, "'%s': too large for this machine's address space",
+				 input_name(in));
 	p = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		return error_errno(err, "'%s': cannot map", input_name(in));
@@ -405,7 +409,8 @@ int input_map(struct input *in, struct error *damage, struct error *err)
 		return 0;
 	f = spool_file();
 	if (!f)
-		return error_errno(err, "'%s': cannot make a temporary file to unpack it", input_name(in));
+		return error_errno(err, "'%s': cannot make a temporary file to unpack it",
+				   input_name(in));
 	buf = xmalloc(PACKED_BUF);
 	for (;;) {
 		ssize_t r = input_read(in, buf, PACKED_BUF, damage);
@@ -418,11 +423,13 @@ int input_map(struct input *in, struct error *damage, struct error *err)
 			break;
 		total += (u64)r;
 		if (total > SPOOL_FREE + in->consumed * SPOOL_RATIO) {
-			error_set(err, "'%s': grows more than %u times when unpacked", input_name(in), SPOOL_RATIO);
+			error_set(err, "'%s': grows more than %u times when unpacked",
+				  input_name(in), SPOOL_RATIO);
 			goto out;
 		}
 		if (fwrite(buf, 1, (size_t)r, f) != (size_t)r) {
-			error_errno(err, "'%s': cannot unpack into a temporary file", input_name(in));
+			error_errno(err, "'%s': cannot unpack into a temporary file",
+				    input_name(in));
 			goto out;
 		}
 	}

@@ -4,15 +4,8 @@
 
 /* In the order in which they are told. A new format is one more line. */
 static const struct perf_format *const formats[] = {
-	&format_perf_data,
-	&format_perf_script,
-	&format_folded,
-	&format_svg,
-	&format_xen_console,
-	&format_speedscope,
-	&format_json,
-	&format_d3,
-	&format_pprof,
+	&format_perf_data,  &format_perf_script, &format_folded, &format_svg,   &format_xen_console,
+	&format_speedscope, &format_json,        &format_d3,     &format_pprof,
 };
 
 const char *const *perf_format_names(void)
@@ -30,7 +23,10 @@ static void titles(struct buf *b, bool names)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(formats); i++)
-		buf_printf(b, "%s%s", !i ? "" : i + 1 == ARRAY_SIZE(formats) ? " or " : ", ",
+		buf_printf(b, "%s%s",
+			   !i                             ? ""
+			   : i + 1 == ARRAY_SIZE(formats) ? " or "
+							  : ", ",
 			   names ? formats[i]->name : formats[i]->title);
 }
 
@@ -48,7 +44,8 @@ static const struct perf_format *choose(struct perf_reader *r, struct error *err
 			if (!strcmp(formats[i]->name, r->opts.format))
 				return formats[i];
 		titles(&b, true);
-		error_set(err, "unknown input format '%s': expected %s", r->opts.format, buf_str(&b));
+		error_set(err, "unknown input format '%s': expected %s", r->opts.format,
+			  buf_str(&b));
 		goto fail;
 	}
 	if (!r->in.is_dir && !n) {
@@ -65,14 +62,15 @@ static const struct perf_format *choose(struct perf_reader *r, struct error *err
 	if (best)
 		return best;
 	titles(&b, false);
-	error_set(err, "'%s': not a recording at offset 0x0: expected %s", input_name(&r->in), buf_str(&b));
+	error_set(err, "'%s': not a recording at offset 0x0: expected %s", input_name(&r->in),
+		  buf_str(&b));
 fail:
 	buf_release(&b);
 	return NULL;
 }
 
-struct perf_reader *perf_open(const char *path, const struct perf_opts *opts, struct strtab *strings,
-			      struct diag *diag, struct error *err)
+struct perf_reader *perf_open(const char *path, const struct perf_opts *opts,
+			      struct strtab *strings, struct diag *diag, struct error *err)
 {
 	struct perf_reader *r = xcalloc(1, sizeof(*r));
 

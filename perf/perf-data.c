@@ -7,9 +7,9 @@
 
 #include "perf/data.h"
 
-#define MAX_FILES	4096u
+#define MAX_FILES 4096u
 /* How much of each file of a folder is read in turn, so that their times stay close together. */
-#define TURN_BYTES	((u64)2 << 20)
+#define TURN_BYTES ((u64)2 << 20)
 
 static int probe(const u8 *head, size_t n, bool is_dir)
 {
@@ -17,8 +17,8 @@ static int probe(const u8 *head, size_t n, bool is_dir)
 		return 100;
 	if (n < 8)
 		return 0;
-	if (!memcmp(head, "PERFILE2", 8) || !memcmp(head, "2ELIFREP", 8) || !memcmp(head, "PERFFILE", 8) ||
-	    !memcmp(head, "ELIFFREP", 8))
+	if (!memcmp(head, "PERFILE2", 8) || !memcmp(head, "2ELIFREP", 8) ||
+	    !memcmp(head, "PERFFILE", 8) || !memcmp(head, "ELIFFREP", 8))
 		return 100;
 	return 0;
 }
@@ -62,16 +62,21 @@ static void tell(struct pd *pd)
 	if (pd->bad)
 		diag_add(d, DIAG_BAD_RECORD, pd->bad, pd->first_bad);
 	for (i = 0; i < pd->unknown.n; i++)
-		diag_addf(d, DIAG_UNKNOWN_RECORD, pd->unknown.v[i].n, "%" PRIu32, pd->unknown.v[i].type);
+		diag_addf(d, DIAG_UNKNOWN_RECORD, pd->unknown.v[i].n, "%" PRIu32,
+			  pd->unknown.v[i].type);
 	if (pd->unknown_ids)
 		diag_add(d, DIAG_UNKNOWN_ID, pd->unknown_ids, NULL);
 	if (pd->out_of_order)
 		diag_add(d, DIAG_OUT_OF_ORDER, pd->out_of_order, NULL);
 	if (pd->throttled)
-		diag_addf(d, DIAG_NOTE, 1, "the kernel throttled sampling %" PRIu64 " times: samples are missing there; record with a lower frequency (-F)",
+		diag_addf(d, DIAG_NOTE, 1,
+			  "the kernel throttled sampling %" PRIu64
+			  " times: samples are missing there; record with a lower frequency (-F)",
 			  pd->throttled);
 	if (pd->traces)
-		diag_addf(d, DIAG_NOTE, 1, "%" PRIu64 " pieces of processor trace (AUX) left out: only samples are drawn",
+		diag_addf(d, DIAG_NOTE, 1,
+			  "%" PRIu64
+			  " pieces of processor trace (AUX) left out: only samples are drawn",
 			  pd->traces);
 	if (pd->r->meta.lost)
 		diag_add(d, DIAG_LOST, pd->r->meta.lost, NULL);
@@ -110,7 +115,9 @@ static int open_dir(struct pd *pd, struct error *err)
 
 	f->path = path_join(in->path, "data");
 	if (!file_exists(f->path))
-		return error_set(err, "'%s': is a directory without a recording in it: expected a file 'data', as 'perf record --threads' writes",
+		return error_set(err,
+				 "'%s': is a directory without a recording in it: expected a file "
+				 "'data', as 'perf record --threads' writes",
 				 in->path);
 	if (input_open(&f->own, f->path, err) || pd_header_read(pd, f, err))
 		return -1;
@@ -135,8 +142,8 @@ static int open_dir(struct pd *pd, struct error *err)
 		qsort(numbers.v, numbers.n, sizeof(u64), by_number);
 	for (i = 0; i < numbers.n; i++) {
 		f = file_new(pd, NULL);
-		f->path = xasprintf("%s%sdata.%" PRIu64, in->path, in->path[strlen(in->path) - 1] == '/' ? "" : "/",
-				    numbers.v[i]);
+		f->path = xasprintf("%s%sdata.%" PRIu64, in->path,
+				    in->path[strlen(in->path) - 1] == '/' ? "" : "/", numbers.v[i]);
 		if (input_open(&f->own, f->path, err))
 			goto out;
 		in->file_size += f->own.file_size;
@@ -165,8 +172,8 @@ static int pd_open(struct perf_reader *r, struct error *err)
 	if (r->in.is_dir)
 		return open_dir(pd, err);
 	f = file_new(pd, &r->in);
-	if (probe(r->in.map ? r->in.map : r->in.head, r->in.map ? (size_t)MIN(r->in.size, (u64)8) : r->in.head_n,
-		  false) == 0)
+	if (probe(r->in.map ? r->in.map : r->in.head,
+		  r->in.map ? (size_t)MIN(r->in.size, (u64)8) : r->in.head_n, false) == 0)
 		return error_set(err, "'%s': no perf.data magic at offset 0x0", input_name(&r->in));
 	return pd_header_read(pd, f, err);
 }
@@ -218,36 +225,27 @@ static void header_attr(struct pd *pd, const struct pd_file *f, const struct pd_
 	u32 n = rec->size - 8, size;
 
 	if (!pd->pipe)
-		return;			/* the header has them already */
+		return; /* the header has them already */
 	size = n >= 8 ? ld32(rec->p + 12, pd->swap) : 0;
 	if (n >= 8 && !size)
 		size = 64;
-	if (size < 64 || size > n || !pd_attr_add(pd, rec->p + 8, size, rec->p + 8 + size, (n - size) / 8))
+	if (size < 64 || size > n ||
+	    !pd_attr_add(pd, rec->p + 8, size, rec->p + 8 + size, (n - size) / 8))
 		pd_bad(pd, f, rec->p, rec->block, "no usable event");
 }
 
 static void user_record(struct pd *pd, const struct pd_file *f, const struct pd_rec *rec)
 {
 	switch (rec->type) {
-	case REC_HEADER_ATTR:
-		header_attr(pd, f, rec);
-		break;
-	case REC_BUILD_ID:
-		pd_build_id_record(pd, rec->p, rec->size);
-		break;
-	case REC_ID_INDEX:
-		pd_id_index_record(pd, rec);
-		break;
-	case REC_EVENT_UPDATE:
-		pd_event_update(pd, rec);
-		break;
+	case REC_HEADER_ATTR: header_attr(pd, f, rec); break;
+	case REC_BUILD_ID: pd_build_id_record(pd, rec->p, rec->size); break;
+	case REC_ID_INDEX: pd_id_index_record(pd, rec); break;
+	case REC_EVENT_UPDATE: pd_event_update(pd, rec); break;
 	case REC_HEADER_FEATURE:
 		if (rec->size >= 16)
 			pd_feature(pd, ld64(rec->p + 8, pd->swap), rec->p + 16, rec->size - 16);
 		break;
-	case REC_AUXTRACE:
-		pd->traces++;
-		break;
+	case REC_AUXTRACE: pd->traces++; break;
 	default:
 		if (rec->type > REC_USER_LAST)
 			unknown_type(pd, rec->type);
@@ -266,7 +264,8 @@ static u64 time_before(const struct pd *pd, const struct pd_file *f)
 }
 
 /* Whether a record of the kernel is of use, and its time (0: before all others). */
-static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct pd_rec *rec, struct pd_entry *e)
+static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct pd_rec *rec,
+			  struct pd_entry *e)
 {
 	const struct pd_attr *a;
 
@@ -300,9 +299,7 @@ static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct p
 		else
 			pd_bad(pd, f, rec->p, rec->block, "too short for what it should hold");
 		return false;
-	case REC_THROTTLE:
-		pd->throttled++;
-		return false;
+	case REC_THROTTLE: pd->throttled++; return false;
 	case REC_MMAP:
 	case REC_MMAP2:
 	case REC_COMM:
@@ -359,7 +356,8 @@ static void let_go(struct pd *pd)
 	pd->cur_block = BLOCK_NONE;
 }
 
-/* Reads until something can be given: 1 an immediate item, 0 the queue has something ready or all is read, -1. */
+/* Reads until something can be given: 1 an immediate item, 0 the queue has something ready or all
+ * is read, -1. */
 static int scan(struct pd *pd, struct perf_item *item, struct error *err)
 {
 	struct pd_entry e;
@@ -375,7 +373,8 @@ static int scan(struct pd *pd, struct perf_item *item, struct error *err)
 			continue;
 		pd->turn_bytes += rec.size;
 		if (rec.type == REC_FINISHED_ROUND) {
-			/* In a folder each file has rounds of its own: they say nothing of the others. */
+			/* In a folder each file has rounds of its own: they say nothing of the
+			 * others. */
 			if (pd->files.n == 1)
 				pd_queue_round(pd);
 			progress(pd);
@@ -435,7 +434,8 @@ static int pd_next(struct perf_reader *r, struct perf_item *item, struct error *
 
 			pd->cur_block = e.block;
 			if (f->in->map)
-				pd_file_touch(f, (u64)(e.rec - f->in->map), ld16(e.rec + 6, pd->swap));
+				pd_file_touch(f, (u64)(e.rec - f->in->map),
+					      ld16(e.rec + 6, pd->swap));
 			if (pd_decode(pd, &e, item))
 				return 1;
 			continue;

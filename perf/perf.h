@@ -12,32 +12,36 @@
 #include "base/base.h"
 
 /* Context markers in call chains (linux/perf_event.h, enum perf_callchain_context). */
-#define PERF_CONTEXT_HV			((u64)-32)
-#define PERF_CONTEXT_KERNEL		((u64)-128)
-#define PERF_CONTEXT_USER		((u64)-512)
-#define PERF_CONTEXT_USER_DEFERRED	((u64)-640)
-#define PERF_CONTEXT_GUEST		((u64)-2048)
-#define PERF_CONTEXT_GUEST_KERNEL	((u64)-2176)
-#define PERF_CONTEXT_GUEST_USER		((u64)-2560)
-#define PERF_CONTEXT_MAX		((u64)-4095)
+#define PERF_CONTEXT_HV            ((u64)-32)
+#define PERF_CONTEXT_KERNEL        ((u64)-128)
+#define PERF_CONTEXT_USER          ((u64)-512)
+#define PERF_CONTEXT_USER_DEFERRED ((u64)-640)
+#define PERF_CONTEXT_GUEST         ((u64)-2048)
+#define PERF_CONTEXT_GUEST_KERNEL  ((u64)-2176)
+#define PERF_CONTEXT_GUEST_USER    ((u64)-2560)
+#define PERF_CONTEXT_MAX           ((u64)-4095)
 
 /* cpumode: the low three bits of a record's misc (linux/perf_event.h, PERF_RECORD_MISC_*). */
 enum perf_cpumode {
-	CPUMODE_UNKNOWN, CPUMODE_KERNEL, CPUMODE_USER, CPUMODE_HYPERVISOR,
-	CPUMODE_GUEST_KERNEL, CPUMODE_GUEST_USER
+	CPUMODE_UNKNOWN,
+	CPUMODE_KERNEL,
+	CPUMODE_USER,
+	CPUMODE_HYPERVISOR,
+	CPUMODE_GUEST_KERNEL,
+	CPUMODE_GUEST_USER
 };
 
-#define PERF_NO_CPU	UINT32_MAX
-#define PERF_NO_PID	UINT32_MAX
-#define PERF_NO_TIME	UINT64_MAX
+#define PERF_NO_CPU  UINT32_MAX
+#define PERF_NO_PID  UINT32_MAX
+#define PERF_NO_TIME UINT64_MAX
 
 enum perf_item_type {
 	ITEM_SAMPLE,
-	ITEM_MMAP,	/* new executable mapping of a process or of the kernel */
-	ITEM_FORK,	/* pid != ppid: new process with a copy of the parent's mappings */
-	ITEM_EXEC,	/* the process dropped its mappings */
-	ITEM_EXIT,	/* the whole process has ended */
-	ITEM_KSYMBOL,	/* a kernel symbol came (BPF program, trampoline) or went */
+	ITEM_MMAP,    /* new executable mapping of a process or of the kernel */
+	ITEM_FORK,    /* pid != ppid: new process with a copy of the parent's mappings */
+	ITEM_EXEC,    /* the process dropped its mappings */
+	ITEM_EXIT,    /* the whole process has ended */
+	ITEM_KSYMBOL, /* a kernel symbol came (BPF program, trampoline) or went */
 };
 
 /*
@@ -49,88 +53,97 @@ enum perf_item_type {
  * entries are ids for perf_text_frame(), leaf first, inlined ones included.
  */
 struct perf_sample {
-	u64 ip;			/* 0 when not recorded */
-	u64 time;		/* ns, or PERF_NO_TIME */
-	u64 period;		/* 1 when neither recorded nor known from the event */
-	u64 count;		/* how many equal samples this item stands for; 1 but for aggregated text */
-	u64 base_count;		/* with meta.two_columns: the same before, `count` is after */
-	u32 pid, tid;		/* PERF_NO_PID when not known */
-	u32 cpu;		/* PERF_NO_CPU when not known */
-	u32 event;		/* index into perf_meta.events */
-	str_id comm;		/* name of the thread; 0 when the input has none (folded stacks) */
-	u32 machine_pid, vcpu;	/* of a guest, from ID_INDEX; 0, PERF_NO_CPU when not known */
-	u8 cpumode;		/* enum perf_cpumode */
+	u64 ip;         /* 0 when not recorded */
+	u64 time;       /* ns, or PERF_NO_TIME */
+	u64 period;     /* 1 when neither recorded nor known from the event */
+	u64 count;      /* how many equal samples this item stands for; 1 but for aggregated text */
+	u64 base_count; /* with meta.two_columns: the same before, `count` is after */
+	u32 pid, tid;   /* PERF_NO_PID when not known */
+	u32 cpu;        /* PERF_NO_CPU when not known */
+	u32 event;      /* index into perf_meta.events */
+	str_id comm;    /* name of the thread; 0 when the input has none (folded stacks) */
+	u32 machine_pid, vcpu; /* of a guest, from ID_INDEX; 0, PERF_NO_CPU when not known */
+	u8 cpumode;            /* enum perf_cpumode */
 	bool text;
-	bool not_x86_64;		/* recorded on another architecture (or 32-bit x86): the rules of DESIGN.md 3.1 do not hold */
+	bool not_x86_64; /* recorded on another architecture (or 32-bit x86): the rules of
+			    DESIGN.md 3.1 do not hold */
 	const u64 *chain;
 	u32 chain_nr;
 
 	/* PERF_SAMPLE_REGS_USER + STACK_USER, for unwinding; abi 0: none. 1: 32 bit, 2: 64 bit. */
 	u64 user_abi, user_mask;
-	const u64 *user_regs;	/* popcount(user_mask) values */
-	const u8 *stack;	/* bytes from the user stack pointer upwards */
-	u64 stack_size;		/* those that are valid (dyn_size) */
+	const u64 *user_regs; /* popcount(user_mask) values */
+	const u8 *stack;      /* bytes from the user stack pointer upwards */
+	u64 stack_size;       /* those that are valid (dyn_size) */
 
-	/* LBR call stack (branch_sample_type has CALL_STACK): from addresses, innermost first, as user frames. */
+	/* LBR call stack (branch_sample_type has CALL_STACK): from addresses, innermost first, as
+	 * user frames. */
 	const u64 *lbr_from;
 	u32 lbr_nr;
-	u64 lbr_to;		/* `to` of the innermost one */
+	u64 lbr_to; /* `to` of the innermost one */
 };
 
 struct perf_mmap {
-	u32 pid, tid;		/* PERF_NO_PID for the kernel */
+	u32 pid, tid; /* PERF_NO_PID for the kernel */
 	u64 addr, len, pgoff;
 	u32 maj, min;
 	u64 ino;
-	const char *filename;	/* NUL-terminated, borrowed */
-	u8 cpumode;		/* KERNEL, USER, GUEST_KERNEL, GUEST_USER, HYPERVISOR */
-	u8 build_id_len;	/* 0: not known */
+	const char *filename; /* NUL-terminated, borrowed */
+	u8 cpumode;           /* KERNEL, USER, GUEST_KERNEL, GUEST_USER, HYPERVISOR */
+	u8 build_id_len;      /* 0: not known */
 	u8 build_id[20];
 };
 
 struct perf_item {
 	enum perf_item_type type;
-	u64 time;		/* ns, or PERF_NO_TIME */
+	u64 time; /* ns, or PERF_NO_TIME */
 	union {
 		struct perf_sample sample;
 		struct perf_mmap mmap;
-		struct { u32 pid, ppid; } task;			/* FORK, EXEC, EXIT */
+		struct {
+			u32 pid, ppid;
+		} task; /* FORK, EXEC, EXIT */
 		struct {
 			u64 addr;
 			u32 len;
 			u16 ksym_type;
 			bool unregister;
-			const char *name;			/* borrowed */
+			const char *name; /* borrowed */
 		} ksymbol;
 	};
 };
 
-/* A frame as text has it; strings are ids of the reader's string table (the one given to perf_open()). */
+/* A frame as text has it; strings are ids of the reader's string table (the one given to
+ * perf_open()). */
 struct perf_text_frame {
-	str_id symbol;		/* without "+0x…"; 0: the text gives only an address, or "[unknown]" (TEXT_UNKNOWN) */
-	str_id module;		/* as printed, without parentheses ("/usr/lib/libc.so.6", "[kernel.kallsyms]"); 0: none or "[unknown]" */
-	str_id file;		/* from srcline, or 0 */
+	str_id symbol; /* without "+0x…"; 0: the text gives only an address, or "[unknown]"
+			  (TEXT_UNKNOWN) */
+	str_id module; /* as printed, without parentheses ("/usr/lib/libc.so.6",
+			  "[kernel.kallsyms]"); 0: none or "[unknown]" */
+	str_id file;   /* from srcline, or 0 */
 	u32 line;
 	u64 addr;
-	u8 flags;		/* enum perf_text_flag */
-	u8 space;		/* enum space: by module name, annotation suffix, and for the hypervisor by address */
+	u8 flags; /* enum perf_text_flag */
+	u8 space; /* enum space: by module name, annotation suffix, and for the hypervisor by
+		     address */
 };
 
 enum perf_text_flag {
 	TEXT_HAS_ADDR = 1 << 0,
 	TEXT_INLINED = 1 << 1,
-	TEXT_UNKNOWN = 1 << 2,		/* printed as [unknown] */
-	TEXT_JIT = 1 << 3,		/* by `_[j]` */
-	TEXT_DOUBTFUL = 1 << 4,		/* stack-scan lines of a Xen console */
-	TEXT_ROOT = 1 << 5,		/* a frame that is no code: the comm of folded stacks, a domain, a vCPU */
-	TEXT_EXACT = 1 << 6,		/* address of an interrupted instruction (first of its context) */
+	TEXT_UNKNOWN = 1 << 2,  /* printed as [unknown] */
+	TEXT_JIT = 1 << 3,      /* by `_[j]` */
+	TEXT_DOUBTFUL = 1 << 4, /* stack-scan lines of a Xen console */
+	TEXT_ROOT =
+		1 << 5, /* a frame that is no code: the comm of folded stacks, a domain, a vCPU */
+	TEXT_EXACT = 1 << 6, /* address of an interrupted instruction (first of its context) */
 };
 
 struct perf_event {
-	char *name;		/* "cycles", "cpu-clock:ppp", "sched:sched_switch"; never NULL */
-	u32 type;		/* perf_event_attr.type, UINT32_MAX when not known (text) */
+	char *name; /* "cycles", "cpu-clock:ppp", "sched:sched_switch"; never NULL */
+	u32 type;   /* perf_event_attr.type, UINT32_MAX when not known (text) */
 	u64 config;
-	u64 samples;		/* counted so far */
+	u64 samples; /* counted so far */
 	u64 sample_type, period;
 	bool freq;
 	bool exclude_guest, exclude_host;
@@ -139,37 +152,42 @@ struct perf_event {
 struct perf_build_id {
 	char *filename;
 	u8 cpumode;
-	u32 pid;		/* PERF_NO_PID: host */
+	u32 pid; /* PERF_NO_PID: host */
 	u8 len;
 	u8 id[20];
 };
 
-/* What a recording says of itself. Strings are NULL when absent. All owned by the reader, complete after the last item. */
+/* What a recording says of itself. Strings are NULL when absent. All owned by the reader, complete
+ * after the last item. */
 struct perf_meta {
-	const char *format;	/* "perf.data", "perf script", "folded" …; static */
+	const char *format; /* "perf.data", "perf script", "folded" …; static */
 	char *hostname, *release, *arch, *cpudesc, *cpuid, *version, *cmdline;
-	u32 nrcpus_online, nrcpus_avail;	/* 0 when not known */
+	u32 nrcpus_online, nrcpus_avail; /* 0 when not known */
 	VEC(struct perf_event) events;
 	VEC(struct perf_build_id) build_ids;
-	u64 first_time, last_time;		/* of samples, ns; PERF_NO_TIME when none has one */
-	u64 lost;				/* samples reported lost */
-	bool has_hv_marker;			/* PERF_CONTEXT_HV or cpumode HYPERVISOR seen */
-	/* TEXT_* inputs: weights are what the text says, a fractional input was scaled by this; 1 else. */
+	u64 first_time, last_time; /* of samples, ns; PERF_NO_TIME when none has one */
+	u64 lost;                  /* samples reported lost */
+	bool has_hv_marker;        /* PERF_CONTEXT_HV or cpumode HYPERVISOR seen */
+	/* TEXT_* inputs: weights are what the text says, a fractional input was scaled by this; 1
+	 * else. */
 	double weight_scale;
-	/* Folded stacks with two counts a line (difffolded): perf_sample.base_count and .count. Known after perf_open(). */
+	/* Folded stacks with two counts a line (difffolded): perf_sample.base_count and .count.
+	 * Known after perf_open(). */
 	bool two_columns;
-	/* The text marks spaces and kinds of frames (`_[k]`, `_[i]`, `_[j]`, `_[g]`): writers are to keep the marks. */
+	/* The text marks spaces and kinds of frames (`_[k]`, `_[i]`, `_[j]`, `_[g]`): writers are
+	 * to keep the marks. */
 	bool annotated;
 };
 
 struct perf_opts {
-	const char *format;	/* name of a reader, or NULL: by content */
-	bool keep_time;		/* samples must not be aggregated over time (text readers) */
-	bool keep_pid;		/* nor over pid and tid */
+	const char *format; /* name of a reader, or NULL: by content */
+	bool keep_time;     /* samples must not be aggregated over time (text readers) */
+	bool keep_pid;      /* nor over pid and tid */
 	bool keep_cpu;
-	bool no_stacks;		/* REGS/STACK are not wanted */
-	u32 threads;		/* for text; 0: as many as there are processors */
-	u32 piece;		/* text is read in pieces of this many bytes; 0: 1 MiB. Small ones are for tests */
+	bool no_stacks; /* REGS/STACK are not wanted */
+	u32 threads;    /* for text; 0: as many as there are processors */
+	u32 piece; /* text is read in pieces of this many bytes; 0: 1 MiB. Small ones are for tests
+		    */
 };
 
 struct perf_reader;
@@ -180,15 +198,17 @@ struct perf_reader;
  * `diag` are borrowed until perf_close().  Errors name the file, the offset
  * and what was expected.
  */
-struct perf_reader *perf_open(const char *path, const struct perf_opts *opts, struct strtab *strings,
-			      struct diag *diag, struct error *err) MUST_CHECK;
+struct perf_reader *perf_open(const char *path, const struct perf_opts *opts,
+			      struct strtab *strings, struct diag *diag,
+			      struct error *err) MUST_CHECK;
 /*
  * The next item in time order: 1, 0 at the end, -1 on error.  What is
  * damaged but can be passed over is counted in diag, not an error.
  */
 int perf_next(struct perf_reader *r, struct perf_item *item, struct error *err) MUST_CHECK;
 const struct perf_meta *perf_meta(const struct perf_reader *r);
-/* For ids in chains of text samples; borrowed until perf_close(). Ids count from 0 upwards without gaps. */
+/* For ids in chains of text samples; borrowed until perf_close(). Ids count from 0 upwards without
+ * gaps. */
 const struct perf_text_frame *perf_text_frame(const struct perf_reader *r, u32 id);
 u32 perf_text_frame_count(const struct perf_reader *r);
 /* Bytes read so far and in all (0 when not known), for progress. */
@@ -202,23 +222,23 @@ const char *const *perf_format_names(void);
 
 struct perf_addr {
 	u64 addr;
-	u8 space;		/* enum space */
-	u8 kind;		/* enum addr_kind */
+	u8 space; /* enum space */
+	u8 kind;  /* enum addr_kind */
 };
 
 /* What a stack stands below, decided from its addresses (DESIGN.md section 4). */
 enum perf_root {
-	ROOT_COMM,		/* the task's comm */
-	ROOT_GUEST,		/* "[guest]": a sample of another domain */
-	ROOT_XEN,		/* "[xen]": hypervisor time of an unknown domain */
+	ROOT_COMM,  /* the task's comm */
+	ROOT_GUEST, /* "[guest]": a sample of another domain */
+	ROOT_XEN,   /* "[xen]": hypervisor time of an unknown domain */
 };
 
 struct perf_chain {
-	VEC(struct perf_addr) addrs;	/* leaf first */
+	VEC(struct perf_addr) addrs; /* leaf first */
 	enum perf_root root;
-	u32 garbage;			/* entries >= PERF_CONTEXT_MAX that are no marker; left out */
-	u64 deferred_cookie;		/* of a chain that ends in PERF_CONTEXT_USER_DEFERRED, else 0 */
-	bool ip_zero;			/* the sample has neither chain nor ip */
+	u32 garbage;         /* entries >= PERF_CONTEXT_MAX that are no marker; left out */
+	u64 deferred_cookie; /* of a chain that ends in PERF_CONTEXT_USER_DEFERRED, else 0 */
+	bool ip_zero;        /* the sample has neither chain nor ip */
 };
 
 void perf_chain_init(struct perf_chain *c);

@@ -2,10 +2,12 @@
 /*
  * pprof's profile.proto (unpacked from gzip by input.c).
  *
- * Facts: proto/profile.proto of pprof.  Profile: 1 sample_type, 2 sample, 3 mapping, 4 location, 5 function, 6 string_table.
- * ValueType: 1 type. Sample: 1 location_id (leaf first), 2 value. Mapping: 1 id, 5 filename. Location: 1 id, 2 mapping_id, 3 address,
- * 4 line (the innermost first). Line: 1 function_id, 2 line. Function: 1 id, 2 name, 4 filename.  Numbers of lists may be packed.
- * Wire types: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes; others have been given up and are refused.
+ * Facts: proto/profile.proto of pprof.  Profile: 1 sample_type, 2 sample, 3 mapping, 4 location, 5
+ * function, 6 string_table. ValueType: 1 type. Sample: 1 location_id (leaf first), 2 value.
+ * Mapping: 1 id, 5 filename. Location: 1 id, 2 mapping_id, 3 address, 4 line (the innermost first).
+ * Line: 1 function_id, 2 line. Function: 1 id, 2 name, 4 filename.  Numbers of lists may be packed.
+ * Wire types: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes; others have been given up
+ * and are refused.
  *
  * Each sample type is an event.  Tables may come in any order, so samples are looked at last.
  */
@@ -13,8 +15,9 @@
 
 #include "perf/stacks.h"
 
-#define PPROF_MAX	((u64)1 << 30)	/* unpacked */
-#define WALK_MAX	((u64)1 << 28)	/* frames of all samples: a location of a byte may stand for many */
+#define PPROF_MAX ((u64)1 << 30) /* unpacked */
+#define WALK_MAX  ((u64)1 << 28) /* frames of all samples: a location of a byte may stand for many \
+				  */
 
 struct part {
 	const u8 *p;
@@ -23,8 +26,8 @@ struct part {
 
 struct field {
 	u32 number, wire;
-	u64 value;		/* of wire types 0, 1, 5 */
-	struct part bytes;	/* of 2 */
+	u64 value;         /* of wire types 0, 1, 5 */
+	struct part bytes; /* of 2 */
 };
 
 struct numbers {
@@ -46,9 +49,10 @@ struct line {
 
 struct location {
 	u64 id, mapping, address;
-	u32 first, nr;		/* in lines */
+	u32 first, nr; /* in lines */
 	bool made;
-	u32 frames, root;	/* in frames: nr of them, outermost first; root: id for the bottom of a stack */
+	u32 frames, root; /* in frames: nr of them, outermost first; root: id for the bottom of a
+			     stack */
 };
 
 struct pprof {
@@ -61,7 +65,7 @@ struct pprof {
 	VEC(struct line) lines;
 	VEC(u32) frames;
 	struct index function_index, mapping_index, location_index;
-	struct numbers numbers, values;	/* of a sample */
+	struct numbers numbers, values; /* of a sample */
 	u64 walked;
 };
 
@@ -100,8 +104,7 @@ static int take_field(struct part *b, struct field *f)
 	f->wire = key & 7;
 	f->value = 0;
 	switch (f->wire) {
-	case 0:
-		return take_varint(b, &f->value) ? 1 : -1;
+	case 0: return take_varint(b, &f->value) ? 1 : -1;
 	case 1:
 	case 5:
 		n = f->wire == 1 ? 8 : 4;
@@ -119,8 +122,7 @@ static int take_field(struct part *b, struct field *f)
 		b->p += n;
 		b->n -= (size_t)n;
 		return 1;
-	default:
-		return -1;
+	default: return -1;
 	}
 }
 
@@ -272,7 +274,10 @@ static void make_frames(struct pprof *x, struct location *l)
 	l->made = true;
 	l->frames = (u32)x->frames.n;
 	if (!l->nr) {
-		struct stacks_frame f = { .name = "", .module = module, .addr = l->address, .flags = TEXT_HAS_ADDR | TEXT_UNKNOWN,
+		struct stacks_frame f = { .name = "",
+					  .module = module,
+					  .addr = l->address,
+					  .flags = TEXT_HAS_ADDR | TEXT_UNKNOWN,
 					  .space = SPACE_NONE };
 
 		l->nr = 1;
@@ -282,13 +287,18 @@ static void make_frames(struct pprof *x, struct location *l)
 	}
 	for (i = l->nr; i-- > 0;) {
 		const struct line *line = &x->lines.v[l->first + i];
-		u32 fn = index_find(&x->function_index, hash_u64(line->function), function_eq, x, &line->function);
-		struct part name = fn == INDEX_NONE ? (struct part){ (const u8 *)"", 0 } : string(x, x->functions.v[fn].name);
+		u32 fn = index_find(&x->function_index, hash_u64(line->function), function_eq, x,
+				    &line->function);
+		struct part name = fn == INDEX_NONE ? (struct part){ (const u8 *)"", 0 }
+						    : string(x, x->functions.v[fn].name);
 		struct stacks_frame f = {
-			.name = (const char *)name.p, .name_len = name.n, .module = module,
+			.name = (const char *)name.p,
+			.name_len = name.n,
+			.module = module,
 			.file = fn == INDEX_NONE ? 0 : string_id(x, x->functions.v[fn].file),
 			.line = line->line <= UINT32_MAX ? (u32)line->line : 0,
-			.flags = i + 1 < l->nr ? TEXT_INLINED : 0, .space = SPACE_NONE,
+			.flags = i + 1 < l->nr ? TEXT_INLINED : 0,
+			.space = SPACE_NONE,
 		};
 		u32 id = stacks_frame(x->r, &f);
 
@@ -335,12 +345,14 @@ static int read_sample(struct pprof *x, struct part b, const u32 *events)
 
 	x->numbers.n = x->values.n = 0;
 	while ((rc = take_field(&b, &f)) > 0)
-		if ((f.number == 1 && take_numbers(&f, &x->numbers)) || (f.number == 2 && take_numbers(&f, &x->values)))
+		if ((f.number == 1 && take_numbers(&f, &x->numbers)) ||
+		    (f.number == 2 && take_numbers(&f, &x->values)))
 			return -1;
 	if (rc < 0 || x->values.n != x->types.n)
 		return -1;
 	for (i = x->numbers.n; i-- > 0;) {
-		u32 id = index_find(&x->location_index, hash_u64(x->numbers.v[i]), location_eq, x, &x->numbers.v[i]);
+		u32 id = index_find(&x->location_index, hash_u64(x->numbers.v[i]), location_eq, x,
+				    &x->numbers.v[i]);
 		struct location *l;
 
 		if (id == INDEX_NONE) {
@@ -375,7 +387,10 @@ static int pprof_open(struct perf_reader *r, struct error *err)
 	if (stacks_map(r, PPROF_MAX, err))
 		return -1;
 	if (read_tables(&x) || !x.types.n || !x.strings.n) {
-		error_set(err, "'%s': no pprof profile: expected a message with sample types and strings", input_name(&r->in));
+		error_set(
+			err,
+			"'%s': no pprof profile: expected a message with sample types and strings",
+			input_name(&r->in));
 		goto out;
 	}
 	events = xcalloc(x.types.n, sizeof(*events));
@@ -388,8 +403,12 @@ static int pprof_open(struct perf_reader *r, struct error *err)
 	for (i = 0; i < x.samples.n; i++)
 		if (read_sample(&x, x.samples.v[i], events)) {
 			if (x.walked > WALK_MAX)
-				error_set(err, "'%s': stacks of more than %" PRIu64 " frames in all", input_name(&r->in), WALK_MAX);
-			error_set(err, "'%s': sample %zu is damaged: expected locations and %zu values", input_name(&r->in), i, x.types.n);
+				error_set(err,
+					  "'%s': stacks of more than %" PRIu64 " frames in all",
+					  input_name(&r->in), WALK_MAX);
+			error_set(err,
+				  "'%s': sample %zu is damaged: expected locations and %zu values",
+				  input_name(&r->in), i, x.types.n);
 			goto out;
 		}
 	stacks_end(r, s);

@@ -12,24 +12,26 @@
 /* ---- input: a file, standard input, with gzip, xz, zstd unpacked on the fly ---- */
 
 struct input {
-	const char *path;	/* as given, for messages: "-" is told as "standard input" */
-	const u8 *map;		/* the whole of a regular, uncompressed file; NULL: a stream */
-	u64 size;		/* of map; for a stream 0 */
-	u64 dropped;		/* of map: what input_drop() has given back */
-	u8 *head;		/* first bytes of a stream, peeked for sniffing; input_read() gives them again */
+	const char *path; /* as given, for messages: "-" is told as "standard input" */
+	const u8 *map;    /* the whole of a regular, uncompressed file; NULL: a stream */
+	u64 size;         /* of map; for a stream 0 */
+	u64 dropped;      /* of map: what input_drop() has given back */
+	u8 *head; /* first bytes of a stream, peeked for sniffing; input_read() gives them again */
 	size_t head_n;
-	u64 consumed;		/* compressed or plain bytes taken from the file so far, for progress */
-	u64 file_size;		/* 0 when not known */
-	bool is_dir;		/* perf record --threads: path is a folder */
-	struct error head_error;	/* why a stream ends within its head, told by input_read() when it gets there */
-	void *priv;		/* descriptor and decoder: input.c */
+	u64 consumed;  /* compressed or plain bytes taken from the file so far, for progress */
+	u64 file_size; /* 0 when not known */
+	bool is_dir;   /* perf record --threads: path is a folder */
+	struct error head_error; /* why a stream ends within its head, told by input_read() when it
+				    gets there */
+	void *priv;              /* descriptor and decoder: input.c */
 };
 
-#define INPUT_HEAD	65536
+#define INPUT_HEAD 65536
 
 int input_open(struct input *in, const char *path, struct error *err) MUST_CHECK;
 void input_close(struct input *in);
-/* Sequential bytes of a stream: > 0, 0 at the end, -1 on error (a damaged compressed stream names its offset). */
+/* Sequential bytes of a stream: > 0, 0 at the end, -1 on error (a damaged compressed stream names
+ * its offset). */
 ssize_t input_read(struct input *in, void *buf, size_t n, struct error *err) MUST_CHECK;
 /*
  * Makes a stream that has not been read yet into a map, by way of a temporary
@@ -53,21 +55,22 @@ struct perf_reader {
 	const struct perf_format *format;
 	struct input in;
 	struct perf_opts opts;
-	struct strtab *strings;		/* borrowed */
-	struct diag *diag;		/* borrowed */
+	struct strtab *strings; /* borrowed */
+	struct diag *diag;      /* borrowed */
 	struct perf_meta meta;
-	struct text_frames *text;	/* of text formats, else NULL */
-	void *priv;			/* of the format */
+	struct text_frames *text; /* of text formats, else NULL */
+	void *priv;               /* of the format */
 };
 
 struct perf_format {
-	const char *name;		/* --input-format=NAME */
-	const char *title;		/* perf_meta.format */
-	/* 0: surely not; higher wins. Gets the first bytes (at most INPUT_HEAD) and whether the input is a folder. */
+	const char *name;  /* --input-format=NAME */
+	const char *title; /* perf_meta.format */
+	/* 0: surely not; higher wins. Gets the first bytes (at most INPUT_HEAD) and whether the
+	 * input is a folder. */
 	int (*probe)(const u8 *head, size_t n, bool is_dir);
 	int (*open)(struct perf_reader *r, struct error *err);
 	int (*next)(struct perf_reader *r, struct perf_item *item, struct error *err);
-	void (*close)(struct perf_reader *r);	/* also after a failed open; priv may be NULL then */
+	void (*close)(struct perf_reader *r); /* also after a failed open; priv may be NULL then */
 };
 
 /* perf.data: file, pipe, directory */
@@ -87,7 +90,7 @@ extern const struct perf_format format_pprof;
 
 struct text_frames {
 	VEC(struct perf_text_frame) v;
-	struct index index;		/* by content */
+	struct index index; /* by content */
 };
 
 struct text_frames *text_frames_new(void);

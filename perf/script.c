@@ -2,10 +2,8 @@
 /*
  * Text as `perf script` prints it.
  *
- *	[VM:n ][VCPU:n ][comm ][pid/]tid [[cpu] ][misc ][date ][time: ][period ][event: ][payload] [frame]
- *		TAB address symbol[+0xoffset] (module | inlined)
- *		  source file:line [(inlined)]
- *	empty line
+ *	[VM:n ][VCPU:n ][comm ][pid/]tid [[cpu] ][misc ][date ][time: ][period ][event: ][payload]
+ *[frame] TAB address symbol[+0xoffset] (module | inlined) source file:line [(inlined)] empty line
  *
  * Each field can be absent (`-F`), the comm can hold any byte, and without
  * call chains the frame stands at the end of the first line and no empty line
@@ -22,37 +20,38 @@
 
 /* What a line of a stack says, by its bytes. */
 struct entry {
-	struct entry *next;	/* that followed last time, or NULL */
+	struct entry *next; /* that followed last time, or NULL */
 	u64 addr;
 	u32 id;
 	u32 len;
-	u8 space, flags;	/* flags: enum perf_text_flag */
-	bool addr_only;		/* its space was told by the address alone */
-	bool whole;		/* ends in a newline: may be compared without looking for the line's end */
+	u8 space, flags; /* flags: enum perf_text_flag */
+	bool addr_only;  /* its space was told by the address alone */
+	bool whole;      /* ends in a newline: may be compared without looking for the line's end */
 	u8 lines;
-	char raw[];		/* with its newline; at least KEY_END bytes are allocated */
+	char raw[]; /* with its newline; at least KEY_END bytes are allocated */
 };
 
 /*
- * Where the last digits of the address stand, for a first comparison and for the cache: "\t%16x".  A
+ * Where the last digits of the address stand, for a first comparison and for the cache: "\t%16x". A
  * line that looks otherwise is only found more slowly.
  */
-#define KEY_START	9
-#define KEY_END		17
-#define CACHE_BITS_MIN	8
-#define CACHE_BITS_MAX	16
+#define KEY_START      9
+#define KEY_END        17
+#define CACHE_BITS_MIN 8
+#define CACHE_BITS_MAX 16
 
 struct script_worker {
 	VEC(struct entry *) entries;
-	struct index index;	/* by all bytes */
-	struct entry *leaf;	/* entry that was first in the last stack */
-	struct entry **cache;	/* grows with the entries */
+	struct index index;   /* by all bytes */
+	struct entry *leaf;   /* entry that was first in the last stack */
+	struct entry **cache; /* grows with the entries */
 	unsigned cache_bits;
 };
 
 struct script {
 	struct text_pipe *pipe;
-	bool no_hv_range;	/* of another architecture than x86: addresses do not tell the hypervisor */
+	bool no_hv_range; /* of another architecture than x86: addresses do not tell the hypervisor
+			   */
 };
 
 /* ---- small things ---- */
@@ -68,7 +67,8 @@ static inline int hex_digit(char c)
 	return -1;
 }
 
-/* An address of 1-16 hexadecimal digits with a blank or the end behind it. NULL, or what is behind it. */
+/* An address of 1-16 hexadecimal digits with a blank or the end behind it. NULL, or what is behind
+ * it. */
 static const char *scan_addr(const char *p, const char *end, u64 *addr)
 {
 	const char *start = p;
@@ -125,7 +125,8 @@ static struct span last_word(const char *p, const char **end)
 
 /* ---- a frame ---- */
 
-/* "(…)" at the end, balanced; else from the last " (" when the name of the module holds a lone parenthesis. */
+/* "(…)" at the end, balanced; else from the last " (" when the name of the module holds a lone
+ * parenthesis. */
 static bool take_module(struct span *s, struct span *module)
 {
 	size_t i = s->n;
@@ -219,7 +220,8 @@ static u8 address_space(const struct script *sc, u64 addr)
 }
 
 /* Reads "address symbol (module)"; *addr_only: the space comes from the address alone. */
-static bool read_frame(const struct script *sc, struct span line, struct text_def *d, bool *addr_only)
+static bool read_frame(const struct script *sc, struct span line, struct text_def *d,
+		       bool *addr_only)
 {
 	const char *end = line.p + line.n, *p;
 	struct span s;
@@ -253,7 +255,8 @@ static bool read_frame(const struct script *sc, struct span line, struct text_de
 	*addr_only = false;
 	if (space == SPACE_NONE)
 		space = (u8)text_module_space(d->module);
-	if (space == SPACE_NONE || (space == SPACE_KERNEL && space_is_hv_text(d->addr) && !sc->no_hv_range)) {
+	if (space == SPACE_NONE ||
+	    (space == SPACE_KERNEL && space_is_hv_text(d->addr) && !sc->no_hv_range)) {
 		*addr_only = space == SPACE_NONE;
 		space = address_space(sc, d->addr);
 	}
@@ -297,7 +300,8 @@ static bool is_srcline(const char *p, const char *end)
 	const char *q;
 	u64 addr;
 
-	if (end - p < 4 || p[0] != ' ' || p[1] != ' ' || is_blank(p[2]) || p[2] == '\n' || p[2] == '\r')
+	if (end - p < 4 || p[0] != ' ' || p[1] != ' ' || is_blank(p[2]) || p[2] == '\n' ||
+	    p[2] == '\r')
 		return false;
 	/* A frame with blanks for its tab has an address there, of 14 digits. */
 	q = scan_addr(p + 2, end, &addr);
@@ -311,8 +315,8 @@ static const char *line_end(const char *p, const char *end)
 	return nl ? nl : end;
 }
 
-static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, struct span key, u64 hash,
-			       struct span line, struct span src)
+static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, struct span key,
+			       u64 hash, struct span line, struct span src)
 {
 	struct script_worker *sw = w->priv;
 	struct entry *e = arena_alloc(&w->arena, sizeof(*e) + MAX(key.n, (size_t)KEY_END));
@@ -350,7 +354,8 @@ static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, 
  * The frame in the line(s) at *p, which then stands behind them; NULL: none is there.  Lines
  * over 4 GiB cannot be: pieces are smaller.
  */
-static struct entry *entry_at(struct text_worker *w, struct text_piece *piece, const char **p, const char *end)
+static struct entry *entry_at(struct text_worker *w, struct text_piece *piece, const char **p,
+			      const char *end)
 {
 	struct script_worker *sw = w->priv;
 	const char *nl = line_end(*p, end), *stop = nl;
@@ -389,7 +394,7 @@ static struct entry *entry_at(struct text_worker *w, struct text_piece *piece, c
 /* Adds frames to the sample as long as the lines are such. */
 struct walk {
 	struct entry *prev;
-	u8 space;		/* of it */
+	u8 space; /* of it */
 	bool first, inlined, exact, user;
 };
 
@@ -413,8 +418,9 @@ static inline void walk_add(struct walk *k, struct text_piece *piece, struct ent
 		space = SPACE_USER;
 	}
 	if (!k->inlined)
-		k->exact = k->first || (space != k->space && (k->space == SPACE_HV || space == SPACE_USER ||
-							      space == SPACE_GUEST_USER));
+		k->exact = k->first ||
+			   (space != k->space && (k->space == SPACE_HV || space == SPACE_USER ||
+						  space == SPACE_GUEST_USER));
 	k->inlined = (e->flags & TEXT_INLINED) != 0;
 	k->first = false;
 	k->space = space;
@@ -428,13 +434,13 @@ static inline void walk_add(struct walk *k, struct text_piece *piece, struct ent
 /* ---- the first line of a sample ---- */
 
 enum head_kind {
-	HEAD_NONE,	/* not understood */
+	HEAD_NONE, /* not understood */
 	HEAD_SAMPLE,
-	HEAD_OTHER,	/* a record that is no sample, a metric: understood and passed over */
+	HEAD_OTHER, /* a record that is no sample, a metric: understood and passed over */
 };
 
 struct head {
-	struct span comm, event, frame;		/* n 0: none */
+	struct span comm, event, frame; /* n 0: none */
 	u64 time, period, lost;
 	u32 pid, tid, cpu, machine_pid, vcpu;
 };
@@ -479,7 +485,8 @@ static bool is_misc(struct span s)
 	if (!s.n || s.n > 6)
 		return false;
 	for (i = 0; i < s.n; i++)
-		if (!(s.p[i] >= 'A' && s.p[i] <= 'Z') && !(s.p[i] >= 'a' && s.p[i] <= 'z') && s.p[i] != '-')
+		if (!(s.p[i] >= 'A' && s.p[i] <= 'Z') && !(s.p[i] >= 'a' && s.p[i] <= 'z') &&
+		    s.p[i] != '-')
 			return false;
 	return true;
 }
@@ -488,8 +495,8 @@ static bool scan_cpu(struct span s, u32 *cpu)
 {
 	u64 v;
 
-	if (s.n < 3 || s.p[0] != '[' || s.p[s.n - 1] != ']' || !span_u64((struct span){ s.p + 1, s.n - 2 }, &v) ||
-	    v >= PERF_NO_CPU)
+	if (s.n < 3 || s.p[0] != '[' || s.p[s.n - 1] != ']' ||
+	    !span_u64((struct span){ s.p + 1, s.n - 2 }, &v) || v >= PERF_NO_CPU)
 		return false;
 	*cpu = (u32)v;
 	return true;
@@ -506,8 +513,8 @@ static bool is_date(struct span s)
 }
 
 /*
- * What stands before the time or the event: [VM][VCPU][comm][tid][cpu][misc][date].  False: no tid and nothing
- * that could be a comm.
+ * What stands before the time or the event: [VM][VCPU][comm][tid][cpu][misc][date].  False: no tid
+ * and nothing that could be a comm.
  */
 static bool scan_front(const char *p, const char *end, struct head *h, bool *has_tid)
 {
@@ -546,7 +553,8 @@ static bool scan_front(const char *p, const char *end, struct head *h, bool *has
 	h->machine_pid = 0;
 	h->vcpu = PERF_NO_CPU;
 	if (span_starts(h->comm, "VM:")) {
-		const char *q = skip_blanks(h->comm.p + 3, h->comm.p + h->comm.n), *ce = h->comm.p + h->comm.n;
+		const char *q = skip_blanks(h->comm.p + 3, h->comm.p + h->comm.n),
+			   *ce = h->comm.p + h->comm.n;
 
 		if (!parse_dec(&q, ce, &v) && v <= INT32_MAX && (q == ce || is_blank(*q))) {
 			h->machine_pid = (u32)v;
@@ -566,7 +574,8 @@ static bool scan_front(const char *p, const char *end, struct head *h, bool *has
 	return *has_tid || h->comm.n > 0;
 }
 
-/* "=>" of a branch event: the frame is the branch's start, or its end when the start is not known. */
+/* "=>" of a branch event: the frame is the branch's start, or its end when the start is not known.
+ */
 static struct span branch_frame(struct span s)
 {
 	const char *end = s.p + s.n, *arrow, *p = s.p, *q;
@@ -593,7 +602,8 @@ static struct span branch_frame(struct span s)
 	return (struct span){ p, (size_t)(end - p) };
 }
 
-/* A frame at the end of the line: "address[ symbol …]"; payloads of tracepoints are not taken for one. */
+/* A frame at the end of the line: "address[ symbol …]"; payloads of tracepoints are not taken for
+ * one. */
 static struct span flat_frame(struct span rest)
 {
 	const char *end = rest.p + rest.n, *p, *q, *r;
@@ -634,7 +644,8 @@ static enum head_kind scan_back(const char *p, const char *end, struct head *h, 
 	h->period = 1;
 	h->event.n = h->frame.n = 0;
 	p = skip_blanks(p, end);
-	if (p > h->comm.p && p[-1] == '\t' && span_starts((struct span){ p, (size_t)(end - p) }, "metric:"))
+	if (p > h->comm.p && p[-1] == '\t' &&
+	    span_starts((struct span){ p, (size_t)(end - p) }, "metric:"))
 		return HEAD_OTHER;
 	if (p == end)
 		return strict ? HEAD_NONE : HEAD_SAMPLE;
@@ -645,10 +656,12 @@ static enum head_kind scan_back(const char *p, const char *end, struct head *h, 
 		const char *n = skip_blanks(e, end);
 		const char *ne = n;
 
-		/* A number is the period when an event, an address or nothing follows; else it is an address in digits. */
+		/* A number is the period when an event, an address or nothing follows; else it is
+		 * an address in digits. */
 		while (ne < end && !is_blank(*ne))
 			ne++;
-		if (n == end || ne[-1] == ':' || (scan_addr(n, end, &v) ? ne - n >= 8 : has_event(n, end))) {
+		if (n == end || ne[-1] == ':' ||
+		    (scan_addr(n, end, &v) ? ne - n >= 8 : has_event(n, end))) {
 			if (!span_u64(word, &h->period))
 				return HEAD_NONE;
 			p = n;
@@ -704,7 +717,8 @@ static bool scan_time(const char *start, const char *colon, const char **first, 
 	return true;
 }
 
-/* "comm tid  address symbol": no colon to hold on to; the address is set to the right in 16 columns. */
+/* "comm tid  address symbol": no colon to hold on to; the address is set to the right in 16
+ * columns. */
 static bool scan_bare_flat(const char *p, const char *end, struct head *h)
 {
 	const char *q = p, *w, *we;
@@ -715,8 +729,8 @@ static bool scan_bare_flat(const char *p, const char *end, struct head *h)
 		w = skip_blanks(q, end);
 		for (we = w; we < end && !is_blank(*we); we++)
 			;
-		if (w > q && w > p && we > w && scan_addr(w, end, &addr) && we - q >= 17 && we - q <= 18 &&
-		    scan_front(p, q, h, &has_tid)) {
+		if (w > q && w > p && we > w && scan_addr(w, end, &addr) && we - q >= 17 &&
+		    we - q <= 18 && scan_front(p, q, h, &has_tid)) {
 			h->time = PERF_NO_TIME;
 			h->period = 1;
 			h->event.n = 0;
@@ -729,7 +743,8 @@ static bool scan_bare_flat(const char *p, const char *end, struct head *h)
 }
 
 /*
- * A number alone is a tid (set in 5 or 7 columns) or a period (in 10): which, the blanks before it tell.
+ * A number alone is a tid (set in 5 or 7 columns) or a period (in 10): which, the blanks before it
+ * tell.
  */
 static bool is_wide_number(const char *p, struct span word)
 {
@@ -772,11 +787,13 @@ static enum head_kind scan_no_time(const char *p, const char *end, struct head *
 				has_period = true;
 			}
 		}
-		if (!has_period && name.n && is_wide_number(p, word) && span_u64(word, &h->period)) {
+		if (!has_period && name.n && is_wide_number(p, word) &&
+		    span_u64(word, &h->period)) {
 			e = f;
 			has_period = true;
 		}
-		if (name.n && !is_digit(name.p[0]) && (scan_front(p, e, h, &has_tid) || skip_blanks(p, e) == e) &&
+		if (name.n && !is_digit(name.p[0]) &&
+		    (scan_front(p, e, h, &has_tid) || skip_blanks(p, e) == e) &&
 		    (has_tid || has_period)) {
 			h->time = PERF_NO_TIME;
 			h->event = (struct span){ name.p, (size_t)(c - name.p) };
@@ -824,8 +841,8 @@ static u64 lost_of(const char *p, const char *end)
 }
 
 /*
- * The first line of a sample.  Of several things that look like a time the first one with an event behind it is
- * taken (a comm can look like one, a payload too), else the last one.
+ * The first line of a sample.  Of several things that look like a time the first one with an event
+ * behind it is taken (a comm can look like one, a payload too), else the last one.
  */
 static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 {
@@ -838,7 +855,8 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 	h->lost = 0;
 	c = memmem(p, (size_t)(end - p), "PERF_RECORD_", 12);
 	if (c && (c == p || c[-1] == ' ')) {
-		/* In dumps (`-D`) "0x1f40 [0x30]: " stands before it, and the record may be told again. */
+		/* In dumps (`-D`) "0x1f40 [0x30]: " stands before it, and the record may be told
+		 * again. */
 		if (!strncmp(c + 12, "LOST", 4) && !(c >= p + 3 && c[-3] == ']'))
 			h->lost = lost_of(c, end);
 		return HEAD_OTHER;
@@ -881,7 +899,8 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 /* ---- a piece ---- */
 
 /* All frame lines at p; returns the first byte behind them. */
-static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p, const char *end)
+static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p,
+			      const char *end)
 {
 	struct script_worker *sw = w->priv;
 	struct entry *e = sw->leaf;
@@ -919,25 +938,20 @@ static const char *read_stack(struct text_worker *w, struct text_piece *piece, c
 	return p;
 }
 
-/* Lines beside samples that are understood: dumps (`-D`), registers, source text, errors of the trace decoder. */
+/* Lines beside samples that are understood: dumps (`-D`), registers, source text, errors of the
+ * trace decoder. */
 static bool is_known_line(const char *p, const char *end)
 {
 	struct span s = span_trim((struct span){ p, (size_t)(end - p) });
 
 	switch (s.n ? s.p[0] : 0) {
-	case '.':
-		return s.n == 1 || s.p[1] == '.' || s.p[1] == ' ';
-	case '0':
-		return span_starts(s, "0x") && memmem(s.p, s.n, "]: event: ", 10);
+	case '.': return s.n == 1 || s.p[1] == '.' || s.p[1] == ' ';
+	case '0': return span_starts(s, "0x") && memmem(s.p, s.n, "]: event: ", 10);
 	case '|':
-	case '#':
-		return true;
-	case 'A':
-		return *p == ' ' && span_starts(s, "ABI:");
-	case 'i':
-		return *p == ' ' && span_starts(s, "instruction trace error");
-	default:
-		return false;
+	case '#': return true;
+	case 'A': return *p == ' ' && span_starts(s, "ABI:");
+	case 'i': return *p == ' ' && span_starts(s, "instruction trace error");
+	default: return false;
 	}
 }
 
@@ -955,8 +969,8 @@ static bool is_frame_line(const char *p, const char *end)
 struct open_sample {
 	struct text_sample s;
 	bool open;
-	bool headed;		/* it has a first line */
-	bool tabs;		/* its frames start with a tab, as perf prints them */
+	bool headed; /* it has a first line */
+	bool tabs;   /* its frames start with a tab, as perf prints them */
 };
 
 static void sample_close(struct text_piece *piece, struct open_sample *o)
@@ -969,16 +983,29 @@ static void sample_close(struct text_piece *piece, struct open_sample *o)
 }
 
 static const struct head no_head = {
-	.time = PERF_NO_TIME, .period = 1, .pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU,
+	.time = PERF_NO_TIME,
+	.period = 1,
+	.pid = PERF_NO_PID,
+	.tid = PERF_NO_PID,
+	.cpu = PERF_NO_CPU,
 	.vcpu = PERF_NO_CPU,
 };
 
-static void sample_open(struct text_worker *w, struct text_piece *piece, struct open_sample *o, const struct head *h)
+static void sample_open(struct text_worker *w, struct text_piece *piece, struct open_sample *o,
+			const struct head *h)
 {
 	sample_close(piece, o);
 	o->s = (struct text_sample){
-		.time = h->time, .period = h->period, .count = 1, .pid = h->pid, .tid = h->tid, .cpu = h->cpu,
-		.machine_pid = h->machine_pid, .vcpu = h->vcpu, .comm = TEXT_NO_NAME, .event = TEXT_NO_NAME,
+		.time = h->time,
+		.period = h->period,
+		.count = 1,
+		.pid = h->pid,
+		.tid = h->tid,
+		.cpu = h->cpu,
+		.machine_pid = h->machine_pid,
+		.vcpu = h->vcpu,
+		.comm = TEXT_NO_NAME,
+		.event = TEXT_NO_NAME,
 		.chain = (u32)piece->chain.n,
 	};
 	if (h->comm.n)
@@ -991,8 +1018,8 @@ static void sample_open(struct text_worker *w, struct text_piece *piece, struct 
 }
 
 /* A single frame at the end of the first line, with a source line perhaps below it. */
-static const char *flat_stack(struct text_worker *w, struct text_piece *piece, struct span frame, const char *behind,
-			      const char *end)
+static const char *flat_stack(struct text_worker *w, struct text_piece *piece, struct span frame,
+			      const char *behind, const char *end)
 {
 	const char *p = frame.p, *stop = frame.p + frame.n;
 	struct entry *e;
@@ -1011,7 +1038,7 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 	e = entry_at(w, piece, &p, is_srcline(behind, end) ? end : behind);
 	if (!e)
 		return behind;
-	piece->lines--;		/* the first line has been counted */
+	piece->lines--; /* the first line has been counted */
 	walk_add(&k, piece, e);
 	return p;
 }
@@ -1026,8 +1053,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 	while (p < end) {
 		if (*p == '\n') {
 			/* A payload that ends in a newline: the stack is still to come. */
-			if (!(o.open && o.headed && o.s.chain == piece->chain.n && p + 1 < end && p[1] == '\t' &&
-			      is_frame_line(p + 1, end)))
+			if (!(o.open && o.headed && o.s.chain == piece->chain.n && p + 1 < end &&
+			      p[1] == '\t' && is_frame_line(p + 1, end)))
 				sample_close(piece, &o);
 			piece->lines++;
 			p++;
@@ -1035,8 +1062,10 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		}
 		if (o.open && is_blank(*p)) {
 			next = p;
-			/* With blanks instead of a tab it can as well be a first line, its comm set to the right. */
-			if (*p == '\t' || (!o.tabs && scan_head(p, line_end(p, end), &h) == HEAD_NONE)) {
+			/* With blanks instead of a tab it can as well be a first line, its comm set
+			 * to the right. */
+			if (*p == '\t' ||
+			    (!o.tabs && scan_head(p, line_end(p, end), &h) == HEAD_NONE)) {
 				o.tabs |= *p == '\t';
 				next = read_stack(w, piece, p, end);
 			}
@@ -1068,13 +1097,15 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			continue;
 		}
 		kind = *p == '\t' ? HEAD_NONE : scan_head(p, e, &h);
-		if (kind == HEAD_NONE && *p != '\t' && next < end && (!is_blank(*p) || *next == '\t') &&
-		    is_frame_line(next, end) && !is_known_line(p, e)) {
+		if (kind == HEAD_NONE && *p != '\t' && next < end &&
+		    (!is_blank(*p) || *next == '\t') && is_frame_line(next, end) &&
+		    !is_known_line(p, e)) {
 			/* What stands above frames is a first line, be it a comm alone. */
 			if (!scan_bare(p, e, &h)) {
 				h = no_head;
 				h.comm = span_trim((struct span){ p, (size_t)(e - p) });
-				if (h.comm.n > 1 && h.comm.p[h.comm.n - 1] == ':' && !memchr(h.comm.p, ' ', h.comm.n)) {
+				if (h.comm.n > 1 && h.comm.p[h.comm.n - 1] == ':' &&
+				    !memchr(h.comm.p, ' ', h.comm.n)) {
 					h.event = (struct span){ h.comm.p, h.comm.n - 1 };
 					h.comm.n = 0;
 				}
@@ -1085,7 +1116,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			sample_open(w, piece, &o, &h);
 			piece->lines++;
 			/* Frames below mean that the rest of the line is something else. */
-			if (h.frame.n && !(next < end && *next == '\t' && is_frame_line(next, end))) {
+			if (h.frame.n &&
+			    !(next < end && *next == '\t' && is_frame_line(next, end))) {
 				next = flat_stack(w, piece, h.frame, next, end);
 				sample_close(piece, &o);
 			}
@@ -1100,13 +1132,15 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			continue;
 		}
 		if (!o.open && is_frame_line(p, e)) {
-			/* Frames without a first line (`-F ip,sym`): a stack, or one frame a line. */
+			/* Frames without a first line (`-F ip,sym`): a stack, or one frame a line.
+			 */
 			sample_open(w, piece, &o, &no_head);
 			if (*p == '\t') {
 				p = read_stack(w, piece, p, end);
 			} else {
 				piece->lines++;
-				p = flat_stack(w, piece, (struct span){ p, (size_t)(e - p) }, next, end);
+				p = flat_stack(w, piece, (struct span){ p, (size_t)(e - p) }, next,
+					       end);
 				sample_close(piece, &o);
 			}
 			continue;
@@ -1129,8 +1163,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 }
 
 /*
- * Behind the last empty line, but not where it is the newline that a payload ends in, with the stack still to come;
- * else before the last line that is a first line for sure.
+ * Behind the last empty line, but not where it is the newline that a payload ends in, with the
+ * stack still to come; else before the last line that is a first line for sure.
  */
 static size_t cut(const void *ctx, const char *text, size_t n)
 {
@@ -1208,8 +1242,9 @@ static void note(struct perf_reader *r, struct span n)
 		const char *key;
 		char **value;
 	} texts[] = {
-		{ "hostname", &m->hostname }, { "os release", &m->release }, { "arch", &m->arch },
-		{ "cpudesc", &m->cpudesc }, { "cpuid", &m->cpuid }, { "perf version", &m->version },
+		{ "hostname", &m->hostname }, { "os release", &m->release },
+		{ "arch", &m->arch },         { "cpudesc", &m->cpudesc },
+		{ "cpuid", &m->cpuid },       { "perf version", &m->version },
 		{ "cmdline", &m->cmdline },
 	};
 	struct span v;
@@ -1263,7 +1298,8 @@ static int script_probe(const u8 *head, size_t n, bool is_dir)
 			continue;
 		if (*p == '#' && (e - p == 1 || p[1] == ' '))
 			notes++;
-		else if ((*p == '\t' && is_frame_line(p, e)) || is_bare_frame(p, e) || (*p != '\t' && scan_head(p, e, &h) != HEAD_NONE))
+		else if ((*p == '\t' && is_frame_line(p, e)) || is_bare_frame(p, e) ||
+			 (*p != '\t' && scan_head(p, e, &h) != HEAD_NONE))
 			good++;
 		else if (!is_srcline(p, e) && !is_known_line(p, e) && !is_frame_line(e + 1, end))
 			bad++;
@@ -1289,7 +1325,8 @@ static int script_open(struct perf_reader *r, struct error *err)
 	for (p = head; n && p < head + n && *p == '#'; p = MIN(e + 1, head + n)) {
 		e = line_end(p, head + n);
 		if (note_value((struct span){ p, (size_t)(e - p) }, "arch", &v))
-			sc->no_hv_range = !span_starts(v, "x86") && !span_starts(v, "i386") && !span_starts(v, "i686");
+			sc->no_hv_range = !span_starts(v, "x86") && !span_starts(v, "i386") &&
+					  !span_starts(v, "i686");
 	}
 	sc->pipe = text_pipe_new(r, &ops, sc, "samples");
 	return 0;

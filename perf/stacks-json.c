@@ -20,7 +20,8 @@ json_t *stacks_json_load(struct perf_reader *r, struct error *err)
 	}
 	root = json_loadb(p, n, JSON_ALLOW_NUL, &why);
 	if (!root)
-		error_set(err, "'%s': no JSON at line %d, column %d: %s", input_name(&r->in), why.line, why.column, why.text);
+		error_set(err, "'%s': no JSON at line %d, column %d: %s", input_name(&r->in),
+			  why.line, why.column, why.text);
 	else if (!json_is_object(root)) {
 		error_set(err, "'%s': expected a JSON object", input_name(&r->in));
 		json_decref(root);
@@ -63,12 +64,16 @@ str_id stacks_json_str(struct perf_reader *r, const json_t *object, const char *
 {
 	const json_t *v = json_object_get(object, key);
 
-	return json_is_string(v) ? strtab_add(r->strings, json_string_value(v), json_string_length(v)) : 0;
+	return json_is_string(v)
+		       ? strtab_add(r->strings, json_string_value(v), json_string_length(v))
+		       : 0;
 }
 
 u32 stacks_json_line(const json_t *object, const char *key)
 {
 	const json_t *v = json_object_get(object, key);
 
-	return json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) < UINT32_MAX ? (u32)json_integer_value(v) : 0;
+	return json_is_integer(v) && json_integer_value(v) > 0 && json_integer_value(v) < UINT32_MAX
+		       ? (u32)json_integer_value(v)
+		       : 0;
 }

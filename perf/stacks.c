@@ -5,7 +5,7 @@
 
 #include "perf/stacks.h"
 
-#define DECIMALS_MAX	6
+#define DECIMALS_MAX 6
 
 struct stacks *stacks_new(struct perf_reader *r)
 {
@@ -28,7 +28,9 @@ int stacks_map(struct perf_reader *r, u64 max, struct error *err)
 	if (damage.msg[0])
 		return error_set(err, "%s", damage.msg);
 	if (r->in.size > max)
-		return error_set(err, "'%s': %" PRIu64 " bytes: more than the %" PRIu64 " that are read of this format",
+		return error_set(err,
+				 "'%s': %" PRIu64 " bytes: more than the %" PRIu64
+				 " that are read of this format",
 				 input_name(&r->in), r->in.size, max);
 	r->in.consumed = r->in.size;
 	return 0;
@@ -36,17 +38,23 @@ int stacks_map(struct perf_reader *r, u64 max, struct error *err)
 
 u32 stacks_frame(struct perf_reader *r, const struct stacks_frame *f)
 {
-	struct perf_text_frame t = { .module = f->module, .file = f->file, .line = f->line, .addr = f->addr, .flags = f->flags,
+	struct perf_text_frame t = { .module = f->module,
+				     .file = f->file,
+				     .line = f->line,
+				     .addr = f->addr,
+				     .flags = f->flags,
 				     .space = f->space };
 	struct span name = { f->name, f->name_len };
 
 	if (!(f->flags & TEXT_ROOT)) {
-		struct span module = { strtab_get(r->strings, f->module), strtab_len(r->strings, f->module) };
+		struct span module = { strtab_get(r->strings, f->module),
+				       strtab_len(r->strings, f->module) };
 		u8 space = f->space;
 
 		if (text_strip_annotation(&name, &space, &t.flags)) {
 			r->meta.annotated |= space != SPACE_HV;
-			/* An annotation knows no guest user; what the file says in so many words goes before it. */
+			/* An annotation knows no guest user; what the file says in so many words
+			 * goes before it. */
 			if (t.space == SPACE_NONE)
 				t.space = space;
 		}
@@ -139,7 +147,8 @@ int stacks_event(struct perf_reader *r, const char *name, size_t n, u32 *event, 
 
 	*event = text_event(r, len ? name : "samples", len ? len : 7);
 	if (*event >= STACKS_EVENTS_MAX)
-		return error_set(err, "'%s': more than %d profiles with names of their own", input_name(&r->in), STACKS_EVENTS_MAX);
+		return error_set(err, "'%s': more than %d profiles with names of their own",
+				 input_name(&r->in), STACKS_EVENTS_MAX);
 	return 0;
 }
 
@@ -155,7 +164,8 @@ static u64 scale_of(const struct stacks *s)
 
 		sum += (double)w->whole + w->part;
 		for (d = max, scale = pow(10, d); d < DECIMALS_MAX; d++, scale *= 10)
-			if (fabs(w->part * scale - floor(w->part * scale + 0.5)) < 1e-6 * scale / 1e3)
+			if (fabs(w->part * scale - floor(w->part * scale + 0.5)) <
+			    1e-6 * scale / 1e3)
 				break;
 		max = d;
 	}
@@ -180,7 +190,10 @@ void stacks_end(struct perf_reader *r, struct stacks *s)
 		}
 	r->meta.weight_scale = (double)scale;
 	if (s->bad)
-		diag_addf(r->diag, DIAG_NOTE, 1, "%" PRIu64 " stacks without a weight that can be drawn, or with a damaged place, were left out", s->bad);
+		diag_addf(r->diag, DIAG_NOTE, 1,
+			  "%" PRIu64 " stacks without a weight that can be drawn, or with a "
+				     "damaged place, were left out",
+			  s->bad);
 	input_drop(&r->in, r->in.size);
 }
 
@@ -198,7 +211,8 @@ int stacks_next(struct perf_reader *r, struct perf_item *item, struct error *err
 			continue;
 		s->frames += s->nodes.v[w->node].depth;
 		if (s->frames > STACKS_FRAMES_MAX)
-			return error_set(err, "'%s': stacks of more than %" PRIu64 " frames in all", input_name(&r->in), STACKS_FRAMES_MAX);
+			return error_set(err, "'%s': stacks of more than %" PRIu64 " frames in all",
+					 input_name(&r->in), STACKS_FRAMES_MAX);
 		s->chain.n = 0;
 		for (node = w->node; node; node = s->nodes.v[node].parent)
 			vec_push(&s->chain, s->nodes.v[node].frame);
@@ -206,9 +220,18 @@ int stacks_next(struct perf_reader *r, struct perf_item *item, struct error *err
 		item->type = ITEM_SAMPLE;
 		item->time = PERF_NO_TIME;
 		item->sample = (struct perf_sample){
-			.time = PERF_NO_TIME, .period = 1, .count = w->whole, .base_count = w->base,
-			.pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU, .vcpu = PERF_NO_CPU,
-			.event = w->event, .text = true, .chain = s->chain.v, .chain_nr = (u32)s->chain.n,
+			.time = PERF_NO_TIME,
+			.period = 1,
+			.count = w->whole,
+			.base_count = w->base,
+			.pid = PERF_NO_PID,
+			.tid = PERF_NO_PID,
+			.cpu = PERF_NO_CPU,
+			.vcpu = PERF_NO_CPU,
+			.event = w->event,
+			.text = true,
+			.chain = s->chain.v,
+			.chain_nr = (u32)s->chain.n,
 		};
 		text_count_sample(r, &item->sample);
 		return 1;

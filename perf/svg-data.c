@@ -11,8 +11,8 @@
 
 #include "perf/svg.h"
 
-#define JSON_MAX	((size_t)1 << 30)	/* unpacked */
-#define DEPTH_MAX	64			/* nesting of JSON that is passed over */
+#define JSON_MAX  ((size_t)1 << 30) /* unpacked */
+#define DEPTH_MAX 64                /* nesting of JSON that is passed over */
 
 const char *svg_find_data(const char *p, size_t n, size_t *len, bool *encoded)
 {
@@ -181,27 +181,18 @@ static void get_string(struct json *j, struct buf *b)
 		if (*j->p++ == '"')
 			break;
 		switch (j->p < j->end ? *j->p++ : 0) {
-		case '"': case '\\': case '/':
-			buf_putc(b, j->p[-1]);
-			break;
-		case 'b':
-			buf_putc(b, '\b');
-			break;
-		case 'f':
-			buf_putc(b, '\f');
-			break;
-		case 'n':
-			buf_putc(b, '\n');
-			break;
-		case 'r':
-			buf_putc(b, '\r');
-			break;
-		case 't':
-			buf_putc(b, '\t');
-			break;
+		case '"':
+		case '\\':
+		case '/': buf_putc(b, j->p[-1]); break;
+		case 'b': buf_putc(b, '\b'); break;
+		case 'f': buf_putc(b, '\f'); break;
+		case 'n': buf_putc(b, '\n'); break;
+		case 'r': buf_putc(b, '\r'); break;
+		case 't': buf_putc(b, '\t'); break;
 		case 'u':
 			cp = hex4(j);
-			if (cp >= 0xd800 && cp < 0xdc00 && j->end - j->p >= 6 && j->p[0] == '\\' && j->p[1] == 'u') {
+			if (cp >= 0xd800 && cp < 0xdc00 && j->end - j->p >= 6 && j->p[0] == '\\' &&
+			    j->p[1] == 'u') {
 				j->p += 2;
 				low = hex4(j);
 				if (low < 0xdc00 || low > 0xdfff)
@@ -211,8 +202,7 @@ static void get_string(struct json *j, struct buf *b)
 			}
 			put_cp(b, cp);
 			break;
-		default:
-			j->bad = true;
+		default: j->bad = true;
 		}
 	}
 }
@@ -271,9 +261,9 @@ typedef VEC(u64) u64_column;
 struct block {
 	VEC(str_id) strings;
 	VEC(u8) spaces;
-	u64_column name, suffix, module, file, line, space, flags;	/* of frames */
-	u64_column up, callee, fresh, self, base;			/* of nodes */
-	VEC(u32) frame;			/* by node, from callee and fresh */
+	u64_column name, suffix, module, file, line, space, flags; /* of frames */
+	u64_column up, callee, fresh, self, base;                  /* of nodes */
+	VEC(u32) frame; /* by node, from callee and fresh */
 	struct buf unit, event;
 	double factor;
 };
@@ -323,7 +313,8 @@ static void get_columns(struct json *j, const struct member *members, size_t n)
 	buf_release(&key);
 }
 
-/* Numbers are shown multiplied by options.factor: 0.01 for a picture of weights with two decimals. */
+/* Numbers are shown multiplied by options.factor: 0.01 for a picture of weights with two decimals.
+ */
 static void get_options(struct json *j, struct block *b)
 {
 	struct buf key = BUF_INIT;
@@ -375,7 +366,7 @@ static void get_spaces(struct json *j, struct block *b)
 			for (i = 0; i < SPACE_NR - 1; i++)
 				if (!strcmp(buf_str(&s), space_name((enum space)i)))
 					break;
-			vec_push(&b->spaces, (u8)i);	/* SPACE_NONE for a name that we do not know */
+			vec_push(&b->spaces, (u8)i); /* SPACE_NONE for a name that we do not know */
 		} while (!j->bad && eat(j, ','));
 		want(j, ']');
 	}
@@ -385,11 +376,13 @@ static void get_spaces(struct json *j, struct block *b)
 static void get_block(struct json *j, struct block *b, struct strtab *st)
 {
 	const struct member frames[] = {
-		{ "name", &b->name }, { "suffix", &b->suffix }, { "module", &b->module }, { "file", &b->file },
-		{ "line", &b->line }, { "space", &b->space }, { "flags", &b->flags },
+		{ "name", &b->name },   { "suffix", &b->suffix }, { "module", &b->module },
+		{ "file", &b->file },   { "line", &b->line },     { "space", &b->space },
+		{ "flags", &b->flags },
 	};
 	const struct member nodes[] = {
-		{ "up", &b->up }, { "callee", &b->callee }, { "fresh", &b->fresh }, { "self", &b->self }, { "base", &b->base },
+		{ "up", &b->up },     { "callee", &b->callee }, { "fresh", &b->fresh },
+		{ "self", &b->self }, { "base", &b->base },
 	};
 	struct buf key = BUF_INIT;
 
@@ -444,8 +437,9 @@ static bool is_mark(const struct strtab *st, str_id s)
 }
 
 /*
- * Frames of nodes: each is the callee of its parent's frame that `callee` numbers, from 1 in order of first
- * appearance, or with 0 the next one of `fresh`.  -1 when that leads nowhere; *bad is the node then.
+ * Frames of nodes: each is the callee of its parent's frame that `callee` numbers, from 1 in order
+ * of first appearance, or with 0 the next one of `fresh`.  -1 when that leads nowhere; *bad is the
+ * node then.
  */
 static int resolve_callees(struct block *b, size_t *bad)
 {
@@ -455,7 +449,7 @@ static int resolve_callees(struct block *b, size_t *bad)
 	u64 depth = 0;
 	int ret = -1;
 
-	vec_push(&path, (u32)n);	/* the root counts as a frame of its own */
+	vec_push(&path, (u32)n); /* the root counts as a frame of its own */
 	vec_push(&b->frame, 0);
 	for (i = 1; i < m; i++) {
 		u64 callee = b->callee.v[i], f;
@@ -489,16 +483,19 @@ out:
 }
 
 /* The columns as a tree; every index is checked here. */
-static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tree, struct error *err)
+static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tree,
+		     struct error *err)
 {
 	VEC(u32) ids = { NULL, 0, 0 };
 	size_t n = b->name.n, m = b->up.n, bad = 0, i;
 	u64 depth = 0, name = 0, scale;
 	int ret = -1;
 
-	if (b->suffix.n != n || b->module.n != n || b->file.n != n || b->line.n != n || b->space.n != n ||
-	    b->flags.n != n || b->callee.n != m || b->self.n != m || (b->base.n && b->base.n != m)) {
-		error_set(err, "'%s': data block damaged: columns differ in length", input_name(&r->in));
+	if (b->suffix.n != n || b->module.n != n || b->file.n != n || b->line.n != n ||
+	    b->space.n != n || b->flags.n != n || b->callee.n != m || b->self.n != m ||
+	    (b->base.n && b->base.n != m)) {
+		error_set(err, "'%s': data block damaged: columns differ in length",
+			  input_name(&r->in));
 		goto out;
 	}
 	if (n >= UINT32_MAX || m > UINT32_MAX || resolve_callees(b, &bad)) {
@@ -510,9 +507,11 @@ static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tr
 
 		/* Each is written less the one before. */
 		name = b->name.v[i] < b->strings.n ? name + b->name.v[i] : UINT64_MAX / 2;
-		if (name >= b->strings.n || b->module.v[i] >= b->strings.n || b->file.v[i] >= b->strings.n ||
-		    b->suffix.v[i] >= b->strings.n || b->space.v[i] >= b->spaces.n || b->line.v[i] > UINT32_MAX) {
-			error_set(err, "'%s': data block damaged: frame %zu", input_name(&r->in), i);
+		if (name >= b->strings.n || b->module.v[i] >= b->strings.n ||
+		    b->file.v[i] >= b->strings.n || b->suffix.v[i] >= b->strings.n ||
+		    b->space.v[i] >= b->spaces.n || b->line.v[i] > UINT32_MAX) {
+			error_set(err, "'%s': data block damaged: frame %zu", input_name(&r->in),
+				  i);
 			goto out;
 		}
 		f = (struct perf_text_frame){
@@ -532,8 +531,9 @@ static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tr
 
 		/* Checked above. */
 		depth = depth + 1 - up;
-		vec_push(&tree->nodes, ((struct svg_node){ (u32)depth, ids.v[b->frame.v[i]], b->self.v[i],
-							    b->base.n ? b->base.v[i] : 0 }));
+		vec_push(&tree->nodes,
+			 ((struct svg_node){ (u32)depth, ids.v[b->frame.v[i]], b->self.v[i],
+					     b->base.n ? b->base.v[i] : 0 }));
 	}
 	r->meta.two_columns = b->base.n > 0;
 	for (scale = 10; scale <= 1000000000; scale *= 10)
@@ -546,8 +546,8 @@ out:
 	return ret;
 }
 
-int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded, struct svg_tree *tree,
-		  struct error *err)
+int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded,
+		  struct svg_tree *tree, struct error *err)
 {
 	struct buf packed = BUF_INIT, text = BUF_INIT;
 	struct block b;
@@ -566,7 +566,8 @@ int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded, 
 	j = (struct json){ p, p, p + n, false };
 	get_block(&j, &b, r->strings);
 	if (j.bad) {
-		error_set(err, "'%s': data block damaged at its offset 0x%zx", input_name(&r->in), (size_t)(j.p - j.start));
+		error_set(err, "'%s': data block damaged at its offset 0x%zx", input_name(&r->in),
+			  (size_t)(j.p - j.start));
 		goto out;
 	}
 	ret = make_tree(r, &b, tree, err);

@@ -21,31 +21,31 @@
 #include "perf/text.h"
 
 /* A small file can hold a tree whose stacks, written out, are endless: nodes times depth. */
-#define FRAMES_MAX	((u64)1 << 30)
+#define FRAMES_MAX ((u64)1 << 30)
 
 struct svg {
 	struct svg_tree tree;
 	size_t at;
-	u64 frames;		/* given out so far */
-	VEC(u32) path;		/* frame by depth - 1 */
+	u64 frames;    /* given out so far */
+	VEC(u32) path; /* frame by depth - 1 */
 	VEC(u64) chain;
-	struct error damage;	/* told behind the last sample */
+	struct error damage; /* told behind the last sample */
 	u32 event;
 };
 
 #ifdef HAVE_LIBXML2
 
-#define BOXES_MAX	((size_t)8 << 20)
-#define NAME_MAX_BYTES	((size_t)1 << 20)
-#define STRINGS_MAX	((size_t)1 << 30)
+#define BOXES_MAX      ((size_t)8 << 20)
+#define NAME_MAX_BYTES ((size_t)1 << 20)
+#define STRINGS_MAX    ((size_t)1 << 30)
 
 struct box {
 	double x, w, y;
 	u64 count;
 	str_id name;
 	u32 depth;
-	u32 parent;		/* index of a box, or UINT32_MAX */
-	u32 first, last, next;	/* children and sibling, in order of x */
+	u32 parent;            /* index of a box, or UINT32_MAX */
+	u32 first, last, next; /* children and sibling, in order of x */
 	u64 self;
 };
 
@@ -54,10 +54,10 @@ struct scan {
 	VEC(struct box) boxes;
 	struct buf title, group_title;
 	bool in_title, has_rect;
-	int group;		/* nesting of g and a with a title of their own */
+	int group; /* nesting of g and a with a title of their own */
 	struct box rect;
 	size_t name_bytes;
-	u64 unreadable;		/* titles without a count */
+	u64 unreadable; /* titles without a count */
 	bool full;
 	char *unit;
 };
@@ -81,7 +81,7 @@ static bool read_title(struct scan *s, const char *p, size_t n, struct box *b)
 	if (i <= 1)
 		return false;
 	b->name = 0;
-	unit = i - 2;		/* end of the name */
+	unit = i - 2; /* end of the name */
 	for (; i < n && ((p[i] >= '0' && p[i] <= '9') || p[i] == ','); i++) {
 		if (p[i] == ',') {
 			if (i + 1 < n && p[i + 1] == ' ')
@@ -159,7 +159,8 @@ static void put_attr(struct buf *b, const char *p, size_t n)
 }
 
 /* libxml2 gives attributes as runs of five pointers; the value is not terminated. */
-static bool attr(const xmlChar **attrs, int n, const char *name, const char *prefix, struct buf *value)
+static bool attr(const xmlChar **attrs, int n, const char *name, const char *prefix,
+		 struct buf *value)
 {
 	int i;
 
@@ -169,15 +170,17 @@ static bool attr(const xmlChar **attrs, int n, const char *name, const char *pre
 		if (prefix ? !attrs[1] || strcmp((const char *)attrs[1], prefix) : attrs[1] != NULL)
 			continue;
 		buf_clear(value);
-		put_attr(value, (const char *)attrs[3], MIN((size_t)(attrs[4] - attrs[3]), NAME_MAX_BYTES));
+		put_attr(value, (const char *)attrs[3],
+			 MIN((size_t)(attrs[4] - attrs[3]), NAME_MAX_BYTES));
 		buf_str(value);
 		return true;
 	}
 	return false;
 }
 
-static void on_start(void *ctx, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri, int n_ns,
-		     const xmlChar **ns, int n_attrs, int n_defaulted, const xmlChar **attrs)
+static void on_start(void *ctx, const xmlChar *local, const xmlChar *prefix, const xmlChar *uri,
+		     int n_ns, const xmlChar **ns, int n_attrs, int n_defaulted,
+		     const xmlChar **attrs)
 {
 	const char *name = (const char *)local;
 	struct buf v = BUF_INIT;
@@ -264,7 +267,8 @@ static void on_error(void *ctx, const char *fmt, ...)
 	(void)fmt;
 }
 
-static int parse_xml(struct scan *s, const char *p, size_t n, struct error *damage, struct error *err)
+static int parse_xml(struct scan *s, const char *p, size_t n, struct error *damage,
+		     struct error *err)
 {
 	xmlSAXHandler sax = {
 		.initialized = XML_SAX2_MAGIC,
@@ -284,7 +288,8 @@ static int parse_xml(struct scan *s, const char *p, size_t n, struct error *dama
 
 	if (!x)
 		return error_set(err, "'%s': cannot start reading XML", input_name(&s->r->in));
-	xmlCtxtUseOptions(x, XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+	xmlCtxtUseOptions(x, XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_NOERROR |
+				     XML_PARSE_NOWARNING);
 	/* xmlCtxtUseOptions() leaves the context's own handler; the context is the user data. */
 	x->userData = s;
 	while (at < n && !r && !s->full) {
@@ -293,7 +298,8 @@ static int parse_xml(struct scan *s, const char *p, size_t n, struct error *dama
 		at += part;
 	}
 	if (s->full)
-		error_set(damage, "'%s': more than %zu boxes: the rest was not read", input_name(&s->r->in), BOXES_MAX);
+		error_set(damage, "'%s': more than %zu boxes: the rest was not read",
+			  input_name(&s->r->in), BOXES_MAX);
 	else if (!x->wellFormed)
 		error_set(damage, "'%s': line %d: not well-formed XML", input_name(&s->r->in),
 			  x->input ? x->input->line : 0);
@@ -324,7 +330,7 @@ static int cmp_box(const void *pa, const void *pb)
 		return a->x < b->x ? -1 : 1;
 	if (a->w != b->w)
 		return a->w > b->w ? -1 : 1;
-	return (a->first > b->first) - (a->first < b->first);	/* `first` is the number here */
+	return (a->first > b->first) - (a->first < b->first); /* `first` is the number here */
 }
 
 /* Rows by y; depth 0 is the row at the wider end, the lower one when both are as wide. */
@@ -372,7 +378,8 @@ static void find_parents(struct scan *s, u64 *orphans, u64 *over)
 	size_t row = 0, above = 0, above_end = 0, i, p = 0;
 
 	for (i = 0; i < s->boxes.n; i++) {
-		s->boxes.v[i].parent = s->boxes.v[i].first = s->boxes.v[i].last = s->boxes.v[i].next = UINT32_MAX;
+		s->boxes.v[i].parent = s->boxes.v[i].first = s->boxes.v[i].last =
+			s->boxes.v[i].next = UINT32_MAX;
 		s->boxes.v[i].self = s->boxes.v[i].count;
 	}
 	for (i = 0; i < s->boxes.n; i++) {
@@ -436,7 +443,9 @@ static void make_tree(struct scan *s, struct svg_tree *tree)
 			if (skip_root && !root)
 				d--;
 			if (d) {
-				struct perf_text_frame f = { .symbol = b->name, .space = d == 1 ? SPACE_NONE : SPACE_USER };
+				struct perf_text_frame f = { .symbol = b->name,
+							     .space = d == 1 ? SPACE_NONE
+									     : SPACE_USER };
 				const char *name = strtab_get(s->r->strings, b->name);
 				struct span sym = { name, strtab_len(s->r->strings, b->name) };
 
@@ -444,7 +453,9 @@ static void make_tree(struct scan *s, struct svg_tree *tree)
 					f.flags = TEXT_ROOT;
 				else if (text_strip_annotation(&sym, &f.space, &f.flags))
 					f.symbol = strtab_add(s->r->strings, sym.p, sym.n);
-				vec_push(&tree->nodes, ((struct svg_node){ d, text_frames_add(s->r->text, &f), b->self, 0 }));
+				vec_push(&tree->nodes,
+					 ((struct svg_node){ d, text_frames_add(s->r->text, &f),
+							     b->self, 0 }));
 			}
 			if (b->first != UINT32_MAX) {
 				i = b->first;
@@ -462,7 +473,8 @@ static void make_tree(struct scan *s, struct svg_tree *tree)
 	}
 }
 
-static int read_picture(struct perf_reader *r, const char *p, size_t n, struct svg *sv, struct error *err)
+static int read_picture(struct perf_reader *r, const char *p, size_t n, struct svg *sv,
+			struct error *err)
 {
 	struct scan s = { .r = r };
 	u64 orphans = 0, over = 0;
@@ -471,7 +483,9 @@ static int read_picture(struct perf_reader *r, const char *p, size_t n, struct s
 	if (parse_xml(&s, p, n, &sv->damage, err))
 		goto out;
 	if (!s.boxes.n) {
-		error_set(err, "'%s': no flame graph in this SVG: no boxes with titles like 'name (12 samples, 3%%)'",
+		error_set(err,
+			  "'%s': no flame graph in this SVG: no boxes with titles like 'name (12 "
+			  "samples, 3%%)'",
 			  input_name(&r->in));
 		goto out;
 	}
@@ -480,13 +494,22 @@ static int read_picture(struct perf_reader *r, const char *p, size_t n, struct s
 	make_tree(&s, &sv->tree);
 	sv->tree.unit = s.unit;
 	s.unit = NULL;
-	diag_add(r->diag, DIAG_NOTE, 1, "read back from a picture: frames that were too narrow to draw are counted for their callers");
+	diag_add(r->diag, DIAG_NOTE, 1,
+		 "read back from a picture: frames that were too narrow to draw are counted for "
+		 "their callers");
 	if (orphans)
-		diag_addf(r->diag, DIAG_NOTE, 1, "%" PRIu64 " boxes stand on nothing and became stacks of their own", orphans);
+		diag_addf(r->diag, DIAG_NOTE, 1,
+			  "%" PRIu64 " boxes stand on nothing and became stacks of their own",
+			  orphans);
 	if (over)
-		diag_addf(r->diag, DIAG_NOTE, 1, "%" PRIu64 " boxes count more than the one below them: the picture rounds", over);
+		diag_addf(r->diag, DIAG_NOTE, 1,
+			  "%" PRIu64
+			  " boxes count more than the one below them: the picture rounds",
+			  over);
 	if (s.unreadable)
-		diag_addf(r->diag, DIAG_NOTE, 1, "%" PRIu64 " boxes without a count in their title were left out", s.unreadable);
+		diag_addf(r->diag, DIAG_NOTE, 1,
+			  "%" PRIu64 " boxes without a count in their title were left out",
+			  s.unreadable);
 	ret = 0;
 out:
 	vec_release(&s.boxes);
@@ -496,13 +519,16 @@ out:
 	return ret;
 }
 #else
-static int read_picture(struct perf_reader *r, const char *p, size_t n, struct svg *sv, struct error *err)
+static int read_picture(struct perf_reader *r, const char *p, size_t n, struct svg *sv,
+			struct error *err)
 {
 	(void)p;
 	(void)n;
 	(void)sv;
-	return error_set(err, "'%s': an SVG that another program drew, but xenflame was built without libxml2",
-			 input_name(&r->in));
+	return error_set(
+		err,
+		"'%s': an SVG that another program drew, but xenflame was built without libxml2",
+		input_name(&r->in));
 }
 #endif
 
@@ -546,7 +572,8 @@ static int svg_open(struct perf_reader *r, struct error *err)
 	n = (size_t)r->in.size;
 	r->text = text_frames_new();
 	data = svg_find_data(p, n, &len, &encoded);
-	if (data ? svg_read_data(r, data, len, encoded, &sv->tree, err) : read_picture(r, p, n, sv, err))
+	if (data ? svg_read_data(r, data, len, encoded, &sv->tree, err)
+		 : read_picture(r, p, n, sv, err))
 		return -1;
 	r->in.consumed = r->in.size;
 	if (!sv->tree.unit || !*sv->tree.unit)
@@ -572,8 +599,8 @@ static int svg_next(struct perf_reader *r, struct perf_item *item, struct error 
 			continue;
 		sv->frames += sv->path.n;
 		if (sv->frames > FRAMES_MAX)
-			return error_set(err, "'%s': stacks of more than %" PRIu64 " frames in all", input_name(&r->in),
-					 FRAMES_MAX);
+			return error_set(err, "'%s': stacks of more than %" PRIu64 " frames in all",
+					 input_name(&r->in), FRAMES_MAX);
 		sv->chain.n = 0;
 		vec_reserve(&sv->chain, sv->path.n);
 		for (i = (u32)sv->path.n; i-- > 0;)
@@ -582,9 +609,18 @@ static int svg_next(struct perf_reader *r, struct perf_item *item, struct error 
 		item->type = ITEM_SAMPLE;
 		item->time = PERF_NO_TIME;
 		item->sample = (struct perf_sample){
-			.time = PERF_NO_TIME, .period = 1, .count = node->self, .base_count = node->base,
-			.pid = PERF_NO_PID, .tid = PERF_NO_PID, .cpu = PERF_NO_CPU, .vcpu = PERF_NO_CPU,
-			.event = sv->event, .text = true, .chain = sv->chain.v, .chain_nr = (u32)sv->chain.n,
+			.time = PERF_NO_TIME,
+			.period = 1,
+			.count = node->self,
+			.base_count = node->base,
+			.pid = PERF_NO_PID,
+			.tid = PERF_NO_PID,
+			.cpu = PERF_NO_CPU,
+			.vcpu = PERF_NO_CPU,
+			.event = sv->event,
+			.text = true,
+			.chain = sv->chain.v,
+			.chain_nr = (u32)sv->chain.n,
 		};
 		text_count_sample(r, &item->sample);
 		return 1;

@@ -7,14 +7,14 @@
 
 /* A node of the tree in preorder. */
 struct svg_node {
-	u32 depth;		/* 1: the first frame of a stack */
-	u32 frame;		/* id of reader.text */
+	u32 depth; /* 1: the first frame of a stack */
+	u32 frame; /* id of reader.text */
 	u64 self, base;
 };
 
 struct svg_tree {
 	VEC(struct svg_node) nodes;
-	char *unit;		/* what is counted; NULL: not known */
+	char *unit; /* what is counted; NULL: not known */
 };
 
 /*
@@ -23,7 +23,7 @@ struct svg_tree {
  */
 const char *svg_find_data(const char *p, size_t n, size_t *len, bool *encoded);
 /* Reads such a block. Frames go to r->text, strings to r->strings. */
-int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded, struct svg_tree *tree,
-		  struct error *err) MUST_CHECK;
+int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded,
+		  struct svg_tree *tree, struct error *err) MUST_CHECK;
 
 #endif

@@ -27,8 +27,9 @@ static bool frame_eq(const void *ctx, u32 id, const void *key)
 {
 	const struct perf_text_frame *a = &((const struct text_frames *)ctx)->v.v[id], *b = key;
 
-	return a->symbol == b->symbol && a->module == b->module && a->addr == b->addr && a->line == b->line &&
-	       a->file == b->file && a->flags == b->flags && a->space == b->space;
+	return a->symbol == b->symbol && a->module == b->module && a->addr == b->addr &&
+	       a->line == b->line && a->file == b->file && a->flags == b->flags &&
+	       a->space == b->space;
 }
 
 u32 text_frames_add(struct text_frames *t, const struct perf_text_frame *f)
@@ -70,9 +71,11 @@ static struct span span_base(struct span s)
 
 enum space text_module_space(struct span module)
 {
-	/* Names in brackets that are user space; any other one is the kernel's: its modules are printed so. */
+	/* Names in brackets that are user space; any other one is the kernel's: its modules are
+	 * printed so. */
 	static const char *const user[] = {
-		"[vdso", "[vsyscall", "[heap", "[stack", "[anon", "[JIT", "[uprobes", "[vectors", "[sigpage",
+		"[vdso", "[vsyscall", "[heap",    "[stack",   "[anon",
+		"[JIT",  "[uprobes",  "[vectors", "[sigpage",
 	};
 	struct span base;
 	size_t i;
@@ -82,7 +85,8 @@ enum space text_module_space(struct span module)
 	if (module.p[0] == '[') {
 		if (span_starts(module, "[guest."))
 			return SPACE_GUEST_KERNEL;
-		if (span_starts(module, "[xen-syms") || span_is(module, "[xen]") || span_is(module, "[hypervisor]"))
+		if (span_starts(module, "[xen-syms") || span_is(module, "[xen]") ||
+		    span_is(module, "[hypervisor]"))
 			return SPACE_HV;
 		for (i = 0; i < ARRAY_SIZE(user); i++)
 			if (span_starts(module, user[i]))
@@ -92,8 +96,9 @@ enum space text_module_space(struct span module)
 	base = span_base(module);
 	if (span_starts(base, "xen-syms"))
 		return SPACE_HV;
-	if (span_starts(base, "vmlinux") || span_ends(module, ".ko") || span_ends(module, ".ko.xz") ||
-	    span_ends(module, ".ko.gz") || span_ends(module, ".ko.zst") || span_ends(module, ".ko.debug") ||
+	if (span_starts(base, "vmlinux") || span_ends(module, ".ko") ||
+	    span_ends(module, ".ko.xz") || span_ends(module, ".ko.gz") ||
+	    span_ends(module, ".ko.zst") || span_ends(module, ".ko.debug") ||
 	    span_starts(module, "bpf_prog_") || span_starts(module, "bpf_trampoline_"))
 		return SPACE_KERNEL;
 	return SPACE_USER;
@@ -109,23 +114,12 @@ bool text_strip_annotation(struct span *symbol, u8 *space, u8 *flags)
 	if (a[0] != '_' || a[1] != '[' || a[3] != ']')
 		return false;
 	switch (a[2]) {
-	case 'h':
-		*space = SPACE_HV;
-		break;
-	case 'k':
-		*space = SPACE_KERNEL;
-		break;
-	case 'g':
-		*space = SPACE_GUEST_KERNEL;
-		break;
-	case 'i':
-		*flags |= TEXT_INLINED;
-		break;
-	case 'j':
-		*flags |= TEXT_JIT;
-		break;
-	default:
-		return false;
+	case 'h': *space = SPACE_HV; break;
+	case 'k': *space = SPACE_KERNEL; break;
+	case 'g': *space = SPACE_GUEST_KERNEL; break;
+	case 'i': *flags |= TEXT_INLINED; break;
+	case 'j': *flags |= TEXT_JIT; break;
+	default: return false;
 	}
 	symbol->n -= 4;
 	return true;
@@ -137,7 +131,8 @@ u32 text_event(struct perf_reader *r, const char *name, size_t n)
 	size_t i;
 
 	for (i = 0; i < r->meta.events.n; i++)
-		if (strlen(r->meta.events.v[i].name) == n && !memcmp(r->meta.events.v[i].name, name, n))
+		if (strlen(r->meta.events.v[i].name) == n &&
+		    !memcmp(r->meta.events.v[i].name, name, n))
 			return (u32)i;
 	e.name = xstrndup(name, n);
 	vec_push(&r->meta.events, e);
@@ -200,21 +195,21 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 
 /* ---- the pipe ---- */
 
-#define PIECE		((size_t)1 << 20)
+#define PIECE ((size_t)1 << 20)
 /* A record longer than this is cut wherever a line ends. */
-#define RECORD_MAX	((size_t)64 << 20)
+#define RECORD_MAX ((size_t)64 << 20)
 /* Pieces that are read before threads are worth their start. */
-#define ALONE		4
-#define THREADS_MAX	16
+#define ALONE       4
+#define THREADS_MAX 16
 /* Pieces a thread that are under way at once. */
-#define DEPTH		3
+#define DEPTH 3
 
 enum { PIECE_FREE, PIECE_READY, PIECE_DONE };
 
 /* What the reader's thread knows of a worker's ids. */
 struct names {
 	VEC(struct text_def) defs;
-	VEC(u32) frames;	/* global id by local id, INDEX_NONE: not needed yet */
+	VEC(u32) frames; /* global id by local id, INDEX_NONE: not needed yet */
 	VEC(struct span) names;
 	VEC(u32) comms, events;
 };
@@ -228,8 +223,8 @@ struct text_pipe {
 
 	struct text_worker *workers;
 	struct names *known;
-	unsigned n_threads;		/* 0: all in the reader's thread */
-	unsigned n_workers;		/* as many as there is room for */
+	unsigned n_threads; /* 0: all in the reader's thread */
+	unsigned n_workers; /* as many as there is room for */
 	bool started;
 	pthread_t threads[THREADS_MAX];
 	pthread_mutex_t lock;
@@ -238,20 +233,20 @@ struct text_pipe {
 
 	struct text_piece *ring;
 	unsigned n_ring;
-	u64 cut_nr, take_nr;		/* pieces cut and pieces taken */
+	u64 cut_nr, take_nr; /* pieces cut and pieces taken */
 	u64 next_thread_piece[THREADS_MAX];
 
-	u64 offset;			/* of the next piece, in a map */
-	struct buf rest;		/* bytes of a stream behind the last cut */
+	u64 offset;      /* of the next piece, in a map */
+	struct buf rest; /* bytes of a stream behind the last cut */
 	u64 stream_offset;
 	bool eof;
 
 	struct text_piece *cur;
-	size_t at;			/* next sample of cur */
+	size_t at; /* next sample of cur */
 	unsigned cur_worker;
 	VEC(u64) chain;
-	u64 lines;			/* before cur */
-	struct error read_error;	/* told when all that was readable is out */
+	u64 lines;               /* before cur */
+	struct error read_error; /* told when all that was readable is out */
 	u32 no_event;
 };
 
@@ -283,7 +278,8 @@ static void worker_release(struct text_worker *w)
 	vec_release(&w->name_list);
 }
 
-struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx, const char *event)
+struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx,
+				const char *event)
 {
 	struct text_pipe *tp = xcalloc(1, sizeof(*tp));
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -427,7 +423,8 @@ static void start_threads(struct text_pipe *tp, u64 nr)
 	tp->n_threads = 0;
 }
 
-/* End of the piece that starts at text, of n bytes that are there; `last`: no more come. 0: more are needed. */
+/* End of the piece that starts at text, of n bytes that are there; `last`: no more come. 0: more
+ * are needed. */
 static size_t cut(struct text_pipe *tp, const char *text, size_t n, size_t want, bool last)
 {
 	const char *nl;
@@ -512,7 +509,7 @@ static void fill(struct text_pipe *tp)
 			tp->ops->parse(&tp->workers[0], p);
 			p->state = PIECE_DONE;
 			tp->cut_nr++;
-			return;		/* samples go out before the next piece is read */
+			return; /* samples go out before the next piece is read */
 		}
 		pthread_mutex_lock(&tp->lock);
 		p->state = PIECE_READY;
@@ -552,8 +549,8 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 	if (p->bad) {
 		/* One subject for all, so that the count is of the whole file. */
 		if (!diag_count(r->diag, DIAG_BAD_LINE))
-			diag_addf(r->diag, DIAG_BAD_LINE, p->bad, "'%s': line %" PRIu64 ": '%s'", input_name(&r->in),
-				  tp->lines + p->bad_first + 1, p->bad_text);
+			diag_addf(r->diag, DIAG_BAD_LINE, p->bad, "'%s': line %" PRIu64 ": '%s'",
+				  input_name(&r->in), tp->lines + p->bad_first + 1, p->bad_text);
 		else
 			diag_add(r->diag, DIAG_BAD_LINE, p->bad, NULL);
 	}
@@ -562,7 +559,8 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 		r->meta.lost += p->lost;
 	}
 	if (p->rounded)
-		diag_add(r->diag, DIAG_NOTE, p->rounded, "weights with more decimals than the first ones were rounded");
+		diag_add(r->diag, DIAG_NOTE, p->rounded,
+			 "weights with more decimals than the first ones were rounded");
 	r->meta.annotated |= p->annotated;
 	for (i = 0; tp->ops->note && i < p->notes.n; i++)
 		tp->ops->note(r, p->notes.v[i]);
@@ -606,7 +604,8 @@ static str_id global_comm(struct text_pipe *tp, struct names *k, u32 local)
 	if (local == TEXT_NO_NAME)
 		return 0;
 	if (k->comms.v[local] == INDEX_NONE)
-		k->comms.v[local] = strtab_add(tp->r->strings, k->names.v[local].p, k->names.v[local].n);
+		k->comms.v[local] = strtab_add(tp->r->strings, k->names.v[local].p,
+					       k->names.v[local].n);
 	return k->comms.v[local];
 }
 

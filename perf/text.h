@@ -62,42 +62,43 @@ struct text_def {
  * modules and BPF programs, guests' kernels, and the names of Xen's image.
  */
 enum space text_module_space(struct span module);
-/* Takes an annotation (`_[k]`, `_[i]`, `_[j]`, `_[h]`, `_[g]`) off the symbol into space and flags; false: there is none. */
+/* Takes an annotation (`_[k]`, `_[i]`, `_[j]`, `_[h]`, `_[g]`) off the symbol into space and flags;
+ * false: there is none. */
 bool text_strip_annotation(struct span *symbol, u8 *space, u8 *flags);
 
 /*
  * Ids of frames within a worker: entry * TEXT_VARIANTS + variant.  An entry is
  * what a line says; the variant is what its place in the stack adds.
  */
-#define TEXT_VARIANTS	4
-#define TEXT_V_EXACT	1	/* an interrupted instruction */
-#define TEXT_V_USER	2	/* behind user frames: user whatever the address looks like */
+#define TEXT_VARIANTS 4
+#define TEXT_V_EXACT  1 /* an interrupted instruction */
+#define TEXT_V_USER   2 /* behind user frames: user whatever the address looks like */
 
 /* ---- pieces ---- */
 
 struct text_sample {
 	u64 time, period, count, base;
 	u32 pid, tid, cpu, machine_pid, vcpu;
-	u32 comm, event;	/* names of the worker; TEXT_NO_NAME */
-	u32 chain, chain_nr;	/* in text_piece.chain */
+	u32 comm, event;     /* names of the worker; TEXT_NO_NAME */
+	u32 chain, chain_nr; /* in text_piece.chain */
 };
-#define TEXT_NO_NAME	UINT32_MAX
+#define TEXT_NO_NAME UINT32_MAX
 
 struct text_piece {
 	const char *p, *end;
-	u64 start;			/* offset of p in the text */
-	struct buf own;			/* holds the bytes when the input is a stream */
+	u64 start;      /* offset of p in the text */
+	struct buf own; /* holds the bytes when the input is a stream */
 	int state;
 
 	/* what the worker made of it */
 	VEC(struct text_sample) samples;
 	VEC(u32) chain;
-	VEC(struct text_def) defs;	/* entries that are new in this piece */
-	VEC(struct span) names;		/* the same for comms and events */
-	VEC(struct span) notes;		/* lines for the reader: "# hostname : x" */
-	u64 lines;			/* newlines */
-	u64 bad;			/* lines not understood */
-	u64 bad_first;			/* the first of them, counted from 0, and its beginning */
+	VEC(struct text_def) defs; /* entries that are new in this piece */
+	VEC(struct span) names;    /* the same for comms and events */
+	VEC(struct span) notes;    /* lines for the reader: "# hostname : x" */
+	u64 lines;                 /* newlines */
+	u64 bad;                   /* lines not understood */
+	u64 bad_first;             /* the first of them, counted from 0, and its beginning */
 	char bad_text[64];
 	u64 lost, rounded;
 	bool annotated;
@@ -106,9 +107,9 @@ struct text_piece {
 /* A worker keeps what it has learnt from piece to piece. */
 struct text_worker {
 	const struct text_ops *ops;
-	const void *ctx;		/* of the reader, read only */
-	void *priv;			/* of the format */
-	struct arena arena;		/* behind all defs and names */
+	const void *ctx;    /* of the reader, read only */
+	void *priv;         /* of the format */
+	struct arena arena; /* behind all defs and names */
 	u32 n_defs, n_names;
 	struct index name_index;
 	VEC(struct span) name_list;
@@ -116,8 +117,8 @@ struct text_worker {
 
 struct text_ops {
 	/*
-	 * Where text[0..n) may be cut, at most n and as late as possible; 0: nowhere. `text` starts at
-	 * a record.  Depends on these bytes alone.
+	 * Where text[0..n) may be cut, at most n and as late as possible; 0: nowhere. `text` starts
+	 * at a record.  Depends on these bytes alone.
 	 */
 	size_t (*cut)(const void *ctx, const char *text, size_t n);
 	void (*worker_init)(struct text_worker *w);
@@ -134,7 +135,8 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 
 struct text_pipe;
 /* `ctx` is borrowed. What a missing event name is called: `event`. */
-struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx, const char *event);
+struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx,
+				const char *event);
 /* As perf_next(). */
 int text_pipe_next(struct text_pipe *tp, struct perf_item *item, struct error *err);
 /* The error that text_pipe_next() gives behind the last sample. */

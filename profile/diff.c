@@ -17,7 +17,7 @@ struct match_key {
 struct matcher {
 	struct profile *into;
 	VEC(struct match_key) keys;
-	VEC(frame_id) frames;		/* that stand for each key */
+	VEC(frame_id) frames; /* that stand for each key */
 	struct index index;
 };
 
@@ -25,8 +25,8 @@ static bool key_eq(const void *ctx, u32 id, const void *key)
 {
 	const struct match_key *a = &((const struct matcher *)ctx)->keys.v[id], *b = key;
 
-	return a->space == b->space && a->group == b->group && a->module == b->module && a->function == b->function &&
-	       a->file == b->file && a->line == b->line;
+	return a->space == b->space && a->group == b->group && a->module == b->module &&
+	       a->function == b->function && a->file == b->file && a->line == b->line;
 }
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -35,8 +35,9 @@ static bool has_prefix(const char *s, const char *prefix)
 }
 
 /*
- * A module's name without what differs between builds: "libc-2.31.so" and "libc.so.6" are libc.so, kernel modules
- * come as "[xen_netback]" and "xen-netback.ko.xz"; there is one hypervisor, and one kernel whatever its file is called.
+ * A module's name without what differs between builds: "libc-2.31.so" and "libc.so.6" are libc.so,
+ * kernel modules come as "[xen_netback]" and "xen-netback.ko.xz"; there is one hypervisor, and one
+ * kernel whatever its file is called.
  */
 static str_id match_module(struct strtab *t, const struct frame *f, const char *name)
 {
@@ -48,7 +49,8 @@ static str_id match_module(struct strtab *t, const struct frame *f, const char *
 	if (f->flags & FRAME_GROUP || f->space == SPACE_HV)
 		return 0;
 	if (f->space == SPACE_KERNEL || f->space == SPACE_GUEST_KERNEL) {
-		if (has_prefix(name, "vmlinu") || has_prefix(name, "[kernel") || has_prefix(name, "[guest.kernel"))
+		if (has_prefix(name, "vmlinu") || has_prefix(name, "[kernel") ||
+		    has_prefix(name, "[guest.kernel"))
 			return 0;
 		end = strstr(name, ".ko");
 		if (!end)
@@ -82,7 +84,8 @@ static str_id translate(struct profile *into, const struct profile *from, str_id
 {
 	if (into->strings == from->strings)
 		return id;
-	return strtab_add(into->strings, strtab_get(from->strings, id), strtab_len(from->strings, id));
+	return strtab_add(into->strings, strtab_get(from->strings, id),
+			  strtab_len(from->strings, id));
 }
 
 /* The frame of `into` that stands for a frame of `from`. */
@@ -100,8 +103,9 @@ static frame_id match_frame(struct matcher *m, const struct profile *from, frame
 		/* The offsets of two builds have nothing to do with each other. */
 		const char *module = strtab_get(m->into->strings, f.module);
 
-		f.function = !f.module ? strtab_adds(m->into->strings, "[unknown]") : module[0] == '[' ? f.module :
-			     strtab_addf(m->into->strings, "[%s]", module);
+		f.function = !f.module          ? strtab_adds(m->into->strings, "[unknown]")
+			     : module[0] == '[' ? f.module
+						: strtab_addf(m->into->strings, "[%s]", module);
 		f.file = 0;
 		f.line = 0;
 	}
@@ -114,7 +118,9 @@ static frame_id match_frame(struct matcher *m, const struct profile *from, frame
 		key.file = f.file;
 		key.line = f.line;
 	}
-	hash = hash_bytes(&(u32[]){ key.space, key.group, key.module, key.function, key.file, key.line }, 6 * sizeof(u32), 0);
+	hash = hash_bytes(
+		&(u32[]){ key.space, key.group, key.module, key.function, key.file, key.line },
+		6 * sizeof(u32), 0);
 	at = index_find(&m->index, hash, key_eq, m, &key);
 	if (at == INDEX_NONE) {
 		at = (u32)m->keys.n;
@@ -130,9 +136,9 @@ static frame_id match_frame(struct matcher *m, const struct profile *from, frame
 struct side {
 	struct profile *p;
 	struct view view;
-	u32 *node;		/* by node of the view: first of the tree, then of the merged view */
-	VEC(u64) self;		/* by node of the tree */
-	u64 samples;		/* of the events shown, in samples */
+	u32 *node;     /* by node of the view: first of the tree, then of the merged view */
+	VEC(u64) self; /* by node of the tree */
+	u64 samples;   /* of the events shown, in samples */
 	double total;
 };
 
@@ -177,13 +183,14 @@ static void side_release(struct side *s)
 
 /* What the slices of one side say of one node or function. */
 struct spread {
-	double x, xx, xt;	/* sums over slices of its weight, of the square, of weight times slice total */
+	double x, xx,
+		xt; /* sums over slices of its weight, of the square, of weight times slice total */
 };
 
 struct spreads {
 	struct spread *node_self, *node_total, *fn_self, *fn_total;
-	double t, tt;		/* sums of the slices' totals and their squares */
-	u32 slices;		/* 0: no samples to slice */
+	double t, tt; /* sums of the slices' totals and their squares */
+	u32 slices;   /* 0: no samples to slice */
 };
 
 static void spreads_release(struct spreads *s)
@@ -214,17 +221,18 @@ static int cmp_placed(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The functions of a view: those that each node adds to, and the nodes where a function is outermost on its stack. */
+/* The functions of a view: those that each node adds to, and the nodes where a function is
+ * outermost on its stack. */
 struct functions {
 	VEC(frame_id) frames;
-	u32 *number;		/* by node */
-	bool *outermost;	/* by node: not below itself */
+	u32 *number;     /* by node */
+	bool *outermost; /* by node: not below itself */
 };
 
 static void functions_init(struct functions *f, const struct view *v)
 {
 	u32 *by_frame = xcalloc(v->profile->frames.n, sizeof(*by_frame));
-	VEC(u32) on_path = { 0 };	/* by function: how often on the current path */
+	VEC(u32) on_path = { 0 }; /* by function: how often on the current path */
 	VEC(u32) path = { 0 };
 	u32 i, k;
 
@@ -259,8 +267,8 @@ static void functions_release(struct functions *f)
 }
 
 /* Adds the slice whose own weights are in self[]; clears self and total. */
-static void add_slice(struct spreads *s, const struct view *v, const struct functions *f, double *self, double *total,
-		      double *fn_self, double *fn_total)
+static void add_slice(struct spreads *s, const struct view *v, const struct functions *f,
+		      double *self, double *total, double *fn_self, double *fn_total)
 {
 	u32 i, n = (u32)v->nodes.n;
 	double t;
@@ -294,8 +302,10 @@ static void add_slice(struct spreads *s, const struct view *v, const struct func
 	}
 }
 
-/* Slices of equal length in time. Without times there are none: the order of, say, folded stacks is that of names. */
-static void measure(struct spreads *s, const struct side *side, const struct view *v, const struct functions *f, u32 slices)
+/* Slices of equal length in time. Without times there are none: the order of, say, folded stacks is
+ * that of names. */
+static void measure(struct spreads *s, const struct side *side, const struct view *v,
+		    const struct functions *f, u32 slices)
 {
 	VEC(struct placed) samples = { 0 };
 	double *self, *total, *fn_self, *fn_total;
@@ -353,7 +363,7 @@ out:
 struct noise_ctx {
 	const struct view_diff *d;
 	const struct spreads *after, *before;
-	double total, base_total;	/* of the whole, as recorded */
+	double total, base_total; /* of the whole, as recorded */
 	u32 dof;
 	double quantile;
 };
@@ -374,11 +384,11 @@ static double variance(const struct spreads *s, const struct spread *x, enum dif
 }
 
 /*
- * Noise of the difference x - scale * base.  Never less than what the number of samples alone makes: of n
- * samples each falls into a frame or not.
+ * Noise of the difference x - scale * base.  Never less than what the number of samples alone
+ * makes: of n samples each falls into a frame or not.
  */
-static struct diff_noise noise_of(const struct noise_ctx *c, double x, double base, const struct spread *xs,
-				  const struct spread *bs)
+static struct diff_noise noise_of(const struct noise_ctx *c, double x, double base,
+				  const struct spread *xs, const struct spread *bs)
 {
 	double scale = c->d->base_scale, n = (double)c->d->samples, nb = (double)c->d->base_samples;
 	double measured = 0, counted = 0, share, difference = x - scale * base, error;
@@ -387,13 +397,15 @@ static struct diff_noise noise_of(const struct noise_ctx *c, double x, double ba
 	if (n > 0 && nb > 0 && c->total > 0 && c->base_total > 0) {
 		if (c->d->norm == DIFF_BY_TOTAL) {
 			share = (n * x / c->total + nb * base / c->base_total) / (n + nb);
-			counted = MAX(share * (1 - share), 0) * (1 / n + 1 / nb) * c->total * c->total;
+			counted = MAX(share * (1 - share), 0) * (1 / n + 1 / nb) * c->total *
+				  c->total;
 		} else {
 			counted = x * c->total / n + scale * scale * base * c->base_total / nb;
 		}
 	}
 	if (xs && bs)
-		measured = variance(c->after, xs, c->d->norm) + scale * scale * variance(c->before, bs, c->d->norm);
+		measured = variance(c->after, xs, c->d->norm) +
+			   scale * scale * variance(c->before, bs, c->d->norm);
 	error = sqrt(MAX(measured, counted));
 	noise.half = c->quantile * error;
 	if (error > 0)
@@ -419,7 +431,8 @@ static _Thread_local const struct profile *sort_profile;
 static int cmp_function(const void *pa, const void *pb)
 {
 	const struct diff_function *a = pa, *b = pb;
-	bool ca = a->self_noise.changed || a->total_noise.changed, cb = b->self_noise.changed || b->total_noise.changed;
+	bool ca = a->self_noise.changed || a->total_noise.changed,
+	     cb = b->self_noise.changed || b->total_noise.changed;
 	double da = fabs(a->self - a->base_self), db = fabs(b->self - b->base_self);
 
 	if (ca != cb)
@@ -433,7 +446,8 @@ static int cmp_function(const void *pa, const void *pb)
 	return view_cmp_frames(sort_profile, a->frame, b->frame);
 }
 
-static void find_noise(struct view *v, const struct side *after, const struct side *before, u32 slices)
+static void find_noise(struct view *v, const struct side *after, const struct side *before,
+		       u32 slices)
 {
 	struct view_diff *d = v->diff;
 	struct noise_ctx c = { .d = d, .total = after->total, .base_total = before->total };
@@ -457,9 +471,11 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 		const struct view_node *x = &v->nodes.v[i];
 
 		vec_push(&d->self, noise_of(&c, (double)x->self, (double)view_base_self(v, i),
-					    sliced ? &sa.node_self[i] : NULL, sliced ? &sb.node_self[i] : NULL));
+					    sliced ? &sa.node_self[i] : NULL,
+					    sliced ? &sb.node_self[i] : NULL));
 		vec_push(&d->total, noise_of(&c, (double)x->total, (double)view_base_total(v, i),
-					     sliced ? &sa.node_total[i] : NULL, sliced ? &sb.node_total[i] : NULL));
+					     sliced ? &sa.node_total[i] : NULL,
+					     sliced ? &sb.node_total[i] : NULL));
 	}
 	for (i = 0; i < f.frames.n; i++)
 		vec_push(&d->functions, ((struct diff_function){ .frame = f.frames.v[i] }));
@@ -477,8 +493,11 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 	for (i = 0; i < n; i++) {
 		struct diff_function *x = &d->functions.v[i];
 
-		x->self_noise = noise_of(&c, x->self, x->base_self, sliced ? &sa.fn_self[i] : NULL, sliced ? &sb.fn_self[i] : NULL);
-		x->total_noise = noise_of(&c, x->total, x->base_total, sliced ? &sa.fn_total[i] : NULL, sliced ? &sb.fn_total[i] : NULL);
+		x->self_noise = noise_of(&c, x->self, x->base_self, sliced ? &sa.fn_self[i] : NULL,
+					 sliced ? &sb.fn_self[i] : NULL);
+		x->total_noise = noise_of(&c, x->total, x->base_total,
+					  sliced ? &sa.fn_total[i] : NULL,
+					  sliced ? &sb.fn_total[i] : NULL);
 		x->base_self *= d->base_scale;
 		x->base_total *= d->base_scale;
 	}
@@ -490,11 +509,14 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 		p[n + i] = d->functions.v[i].total_noise.p;
 	}
 	{
-		double self_limit = noise_limit(p, n, d->rate), total_limit = noise_limit(p + n, n, d->rate);
+		double self_limit = noise_limit(p, n, d->rate),
+		       total_limit = noise_limit(p + n, n, d->rate);
 
 		for (i = 0; i < n; i++) {
-			d->functions.v[i].self_noise.changed = d->functions.v[i].self_noise.p <= self_limit;
-			d->functions.v[i].total_noise.changed = d->functions.v[i].total_noise.p <= total_limit;
+			d->functions.v[i].self_noise.changed = d->functions.v[i].self_noise.p <=
+							       self_limit;
+			d->functions.v[i].total_noise.changed = d->functions.v[i].total_noise.p <=
+								total_limit;
 		}
 	}
 	free(p);
@@ -535,18 +557,19 @@ static int find_scale(struct view_diff *d, const struct side *after, const struc
 		break;
 	case DIFF_BY_TIME:
 		if (!time_after || !time_before)
-			return error_set(err, "cannot compare by time: the %s recording has no times",
+			return error_set(err,
+					 "cannot compare by time: the %s recording has no times",
 					 time_after ? "first" : "second");
 		d->base_scale = (double)time_after / (double)time_before;
 		break;
-	case DIFF_NONE:
-		break;
+	case DIFF_NONE: break;
 	}
 	return 0;
 }
 
 /* The options for `before`: its event of the same name. */
-static int before_opts(struct view_opts *o, const struct profile *after, const struct profile *before, struct error *err)
+static int before_opts(struct view_opts *o, const struct profile *after,
+		       const struct profile *before, struct error *err)
 {
 	const char *name;
 	str_id id;
@@ -578,7 +601,8 @@ static u64 samples_of(const struct profile *p, int event)
 	return sum;
 }
 
-/* How many samples the view shows: filters leave out weight, which is taken to be of samples of the same size. */
+/* How many samples the view shows: filters leave out weight, which is taken to be of samples of the
+ * same size. */
 static u64 samples_shown(const struct side *s)
 {
 	double all = s->total + (double)s->view.left_out;
@@ -586,8 +610,8 @@ static u64 samples_shown(const struct side *s)
 	return all > 0 ? (u64)((double)samples_of(s->p, s->view.event) * s->total / all + 0.5) : 0;
 }
 
-int view_build_diff(struct view *v, struct profile *after, struct profile *before, const struct view_opts *o,
-		    const struct diff_opts *opts, struct error *err)
+int view_build_diff(struct view *v, struct profile *after, struct profile *before,
+		    const struct view_opts *o, const struct diff_opts *opts, struct error *err)
 {
 	struct side a = { .p = after }, b = { .p = before };
 	struct view_opts ob = *o;
@@ -599,8 +623,8 @@ int view_build_diff(struct view *v, struct profile *after, struct profile *befor
 	memset(v, 0, sizeof(*v));
 	profile_init(&tree, after->strings);
 	index_init(&m.index);
-	if (before_opts(&ob, after, before, err) ||
-	    view_build(&a.view, after, o, err) || view_build(&b.view, before, &ob, err))
+	if (before_opts(&ob, after, before, err) || view_build(&a.view, after, o, err) ||
+	    view_build(&b.view, before, &ob, err))
 		goto out;
 	add_side(&a, &m, &tree);
 	add_side(&b, &m, &tree);
@@ -624,8 +648,13 @@ int view_build_diff(struct view *v, struct profile *after, struct profile *befor
 	if (find_scale(v->diff, &a, &b, opts, err))
 		goto out;
 	place = xcalloc(tree.nodes.n, sizeof(*place));
-	view_walk(v, after, &(struct contexts){ .nodes = tree.nodes.v, .n = (u32)tree.nodes.n, .self = a.self.v,
-						.self_n = a.self.n, .base = b.self.v, .place = place });
+	view_walk(v, after,
+		  &(struct contexts){ .nodes = tree.nodes.v,
+				      .n = (u32)tree.nodes.n,
+				      .self = a.self.v,
+				      .self_n = a.self.n,
+				      .base = b.self.v,
+				      .place = place });
 	view_finish(v);
 	for (i = 0; i < a.view.nodes.n; i++)
 		a.node[i] = place[a.node[i]];

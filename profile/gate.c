@@ -17,7 +17,8 @@ static bool starts(const char **s, const char *word)
 
 int gate_parse(struct gate *g, const char *text, struct error *err)
 {
-	static const char expected[] = "expected [self:|total:]FRAME>+N%, FRAME>N%, FRAME>xN, or < in place of >";
+	static const char expected[] =
+		"expected [self:|total:]FRAME>+N%, FRAME>N%, FRAME>xN, or < in place of >";
 	const char *s = text, *op = NULL, *p;
 	char *end;
 
@@ -27,7 +28,8 @@ int gate_parse(struct gate *g, const char *text, struct error *err)
 		g->self = true;
 	else
 		(void)starts(&s, "total:");
-	/* Names hold < and > (templates, "operator>"): the last one that a number follows is ours. */
+	/* Names hold < and > (templates, "operator>"): the last one that a number follows is ours.
+	 */
 	for (p = s; *p; p++)
 		if ((*p == '<' || *p == '>') && p[1] && strchr("+-x.0123456789", p[1]))
 			op = p;
@@ -45,7 +47,8 @@ int gate_parse(struct gate *g, const char *text, struct error *err)
 		g->what = GATE_SHARE;
 	errno = 0;
 	g->limit = strtod(s, &end);
-	if (end == s || errno || !isfinite(g->limit) || (g->what != GATE_RATIO && *end++ != '%') || *end)
+	if (end == s || errno || !isfinite(g->limit) || (g->what != GATE_RATIO && *end++ != '%') ||
+	    *end)
 		return error_set(err, "--fail-if=%s: %s", text, expected);
 	return 0;
 }
@@ -57,7 +60,8 @@ static bool name_matches(const struct gate *g, const struct view *v, frame_id f,
 
 	if (g->name_len == 1 && *g->name == '*')
 		return !(frame->flags & FRAME_GROUP);
-	if (strtab_len(t, frame->function) == g->name_len && !memcmp(strtab_get(t, frame->function), g->name, g->name_len))
+	if (strtab_len(t, frame->function) == g->name_len &&
+	    !memcmp(strtab_get(t, frame->function), g->name, g->name_len))
 		return true;
 	buf_clear(name);
 	profile_frame_name(v->profile, f, false, name);
@@ -69,14 +73,15 @@ static double percent(double x, double whole)
 	return whole > 0 ? 100 * x / whole : 0;
 }
 
-static void put_function(struct buf *text, const struct view *v, const struct diff_function *f, const char *what,
-			 double was, double is, const struct diff_noise *noise)
+static void put_function(struct buf *text, const struct view *v, const struct diff_function *f,
+			 const char *what, double was, double is, const struct diff_noise *noise)
 {
 	double whole = (double)v->nodes.v[0].total;
 
 	profile_frame_name(v->profile, f->frame, false, text);
-	buf_printf(text, ": %s %.2f %% -> %.2f %% (%+.2f %%, +/- %.2f %%%s)", what, percent(was, whole), percent(is, whole),
-		   percent(is - was, whole), percent(noise->half, whole), noise->changed ? "" : ", within noise");
+	buf_printf(text, ": %s %.2f %% -> %.2f %% (%+.2f %%, +/- %.2f %%%s)", what,
+		   percent(was, whole), percent(is, whole), percent(is - was, whole),
+		   percent(noise->half, whole), noise->changed ? "" : ", within noise");
 }
 
 u32 gate_check(const struct gate *g, const struct view *v, struct buf *text, u32 *matched)
@@ -90,21 +95,16 @@ u32 gate_check(const struct gate *g, const struct view *v, struct buf *text, u32
 	for (i = 0; v->diff && i < v->diff->functions.n; i++) {
 		const struct diff_function *f = &v->diff->functions.v[i];
 		const struct diff_noise *noise = g->self ? &f->self_noise : &f->total_noise;
-		double is = g->self ? f->self : f->total, was = g->self ? f->base_self : f->base_total, value = 0;
+		double is = g->self ? f->self : f->total,
+		       was = g->self ? f->base_self : f->base_total, value = 0;
 
 		if (!name_matches(g, v, f->frame, &name))
 			continue;
 		++*matched;
 		switch (g->what) {
-		case GATE_SHARE:
-			value = percent(is, whole);
-			break;
-		case GATE_DIFFERENCE:
-			value = percent(is - was, whole);
-			break;
-		case GATE_RATIO:
-			value = was > 0 ? is / was : is > 0 ? HUGE_VAL : 1;
-			break;
+		case GATE_SHARE: value = percent(is, whole); break;
+		case GATE_DIFFERENCE: value = percent(is - was, whole); break;
+		case GATE_RATIO: value = was > 0 ? is / was : is > 0 ? HUGE_VAL : 1; break;
 		}
 		if (g->below ? !(value < g->limit) : !(value > g->limit))
 			continue;
@@ -129,7 +129,8 @@ u32 gate_regressed(const struct view *v, double min_percent, struct buf *text)
 		const struct diff_function *f = &v->diff->functions.v[i];
 
 		if (v->profile->frames.v[f->frame].flags & FRAME_GROUP || !f->self_noise.changed ||
-		    !(percent(f->self - f->base_self, whole) >= min_percent) || f->self <= f->base_self)
+		    !(percent(f->self - f->base_self, whole) >= min_percent) ||
+		    f->self <= f->base_self)
 			continue;
 		failed++;
 		put_function(text, v, f, "self", f->base_self, f->self, &f->self_noise);

@@ -5,8 +5,8 @@
 #include "profile/noise.h"
 
 /*
- * For whole degrees of freedom Student's distribution is a finite sum in the cosine of atan(t / sqrt(dof))
- * (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+ * For whole degrees of freedom Student's distribution is a finite sum in the cosine of atan(t /
+ * sqrt(dof)) (Abramowitz and Stegun, 26.7.3 and 26.7.4).
  */
 static double t_center(double t, u32 dof)
 {
@@ -34,7 +34,7 @@ double noise_t_tail(double t, u32 dof)
 	if (!(t > 0))
 		return 1;
 	p = dof && dof <= 1000 ? 1 - t_center(t, dof) : erfc(t / M_SQRT2);
-	return p < 1e-15 ? 1e-15 : p;	/* the sum is not exact beyond */
+	return p < 1e-15 ? 1e-15 : p; /* the sum is not exact beyond */
 }
 
 double noise_t_quantile(double tail, u32 dof)

@@ -64,7 +64,8 @@ frame_id profile_frame(struct profile *p, const struct frame *f)
 	} else if (f->line) {
 		struct frame *have = &p->frames.v[id];
 
-		/* Without lines in the identity the smallest is shown: it does not depend on the order. */
+		/* Without lines in the identity the smallest is shown: it does not depend on the
+		 * order. */
 		if (!have->line || (have->file == f->file && f->line < have->line)) {
 			have->file = f->file;
 			have->line = f->line;
@@ -87,7 +88,8 @@ node_id profile_child(struct profile *p, node_id parent, frame_id frame)
 	struct cct_node *up = &p->nodes.v[parent];
 	u32 id = (u32)p->nodes.n;
 
-	/* Most nodes have one child: then neither finding nor adding it takes a look into a large table. */
+	/* Most nodes have one child: then neither finding nor adding it takes a look into a large
+	 * table. */
 	if (!up->child) {
 		up->child = id;
 	} else {

@@ -12,39 +12,40 @@
 #include "base/base.h"
 
 typedef u32 frame_id;
-typedef u32 node_id;		/* 0 is the root */
+typedef u32 node_id; /* 0 is the root */
 
 struct profile_event {
 	str_id name;
-	u64 samples;		/* what was added, in samples */
-	u64 weight;		/* and in weight */
-	VEC(u64) self;		/* by node id; may be shorter than the tree: the rest is 0 */
+	u64 samples;   /* what was added, in samples */
+	u64 weight;    /* and in weight */
+	VEC(u64) self; /* by node id; may be shorter than the tree: the rest is 0 */
 };
 
 struct cct_node {
-	frame_id frame;		/* meaningless for the root */
+	frame_id frame; /* meaningless for the root */
 	node_id parent;
-	node_id child;		/* the first one made; 0: none. Only the others are in node_index */
+	node_id child; /* the first one made; 0: none. Only the others are in node_index */
 };
 
 /* One sample as it came, kept when profile.keep_samples is set. */
 struct profile_sample {
-	u64 time;		/* ns, UINT64_MAX when not known */
+	u64 time; /* ns, UINT64_MAX when not known */
 	u64 weight;
 	node_id node;
 	u32 event, cpu, pid, tid;
 };
 
 struct profile {
-	struct strtab *strings;		/* borrowed */
-	bool by_line;			/* file:line belongs to the identity of a frame (--srcline) */
+	struct strtab *strings; /* borrowed */
+	bool by_line;           /* file:line belongs to the identity of a frame (--srcline) */
 	bool keep_samples;
 	VEC(struct frame) frames;
 	VEC(struct cct_node) nodes;
 	VEC(struct profile_event) events;
 	VEC(struct profile_sample) samples;
-	const char *unit;		/* of weights: "samples" or "cycles" …; borrowed */
-	u64 weight_scale;		/* a power of ten: weights count 1/weight_scale of the unit; 1 unless the input has decimals */
+	const char *unit; /* of weights: "samples" or "cycles" …; borrowed */
+	u64 weight_scale; /* a power of ten: weights count 1/weight_scale of the unit; 1 unless the
+			     input has decimals */
 	struct index frame_index, node_index;
 };
 
@@ -79,24 +80,26 @@ void profile_frame_label(const struct profile *p, frame_id f, bool all, struct b
 /* ---- views: what is shown ---- */
 
 struct view_opts {
-	int event;			/* index, or -1: all, each below a frame with its name */
-	bool invert;			/* callers below callees: the tree is built from the leaves */
-	bool collapse_recursion;	/* direct recursion becomes one frame */
-	bool no_idle;			/* stacks that idle recognisably are left out */
+	int event;               /* index, or -1: all, each below a frame with its name */
+	bool invert;             /* callers below callees: the tree is built from the leaves */
+	bool collapse_recursion; /* direct recursion becomes one frame */
+	bool no_idle;            /* stacks that idle recognisably are left out */
 	/* POSIX extended regular expressions on names, or NULL */
-	const char *only;		/* stacks that hold a matching frame */
-	const char *hide;		/* stacks that hold none */
-	const char *focus;		/* start at the outermost matching frame; stacks without one are left out */
-	const char *prune;		/* end at the outermost matching frame: what it called is added to its self */
-	bool by_module;			/* runs of frames of one module become one frame */
-	bool last;			/* no use of the profile's contexts follows: see view_build() */
+	const char *only; /* stacks that hold a matching frame */
+	const char *hide; /* stacks that hold none */
+	const char
+		*focus; /* start at the outermost matching frame; stacks without one are left out */
+	const char *prune; /* end at the outermost matching frame: what it called is added to its
+			      self */
+	bool by_module;    /* runs of frames of one module become one frame */
+	bool last;         /* no use of the profile's contexts follows: see view_build() */
 };
 
 struct view_node {
-	frame_id frame;		/* of profile.frames; node 0 is the root without a frame */
-	u32 depth;		/* root 0 */
+	frame_id frame; /* of profile.frames; node 0 is the root without a frame */
+	u32 depth;      /* root 0 */
 	u32 parent;
-	u32 end;		/* one behind the last node of its subtree, in preorder */
+	u32 end; /* one behind the last node of its subtree, in preorder */
 	u64 self, total;
 };
 
@@ -105,26 +108,29 @@ struct view_base {
 	u64 self, total;
 };
 
-/* A tree in preorder, children sorted by name (bytes of space, name, module): the same for the same stacks. */
+/* A tree in preorder, children sorted by name (bytes of space, name, module): the same for the same
+ * stacks. */
 struct view {
-	const struct profile *profile;	/* borrowed */
-	VEC(struct view_node) nodes;	/* [0] is the root */
-	VEC(struct view_base) base;	/* by node; empty unless is_diff */
+	const struct profile *profile; /* borrowed */
+	VEC(struct view_node) nodes;   /* [0] is the root */
+	VEC(struct view_base) base;    /* by node; empty unless is_diff */
 	u32 max_depth;
-	u64 left_out;			/* weight of stacks that filters left out */
-	int event;			/* of view_opts; -1: each child of the root is a group frame named as its event */
+	u64 left_out; /* weight of stacks that filters left out */
+	int event; /* of view_opts; -1: each child of the root is a group frame named as its event
+		    */
 	bool is_diff;
-	struct view_diff *diff;		/* of a comparison, else NULL */
-	VEC(u32) place;			/* for view_place(); empty unless profile.keep_samples */
+	struct view_diff *diff; /* of a comparison, else NULL */
+	VEC(u32) place;         /* for view_place(); empty unless profile.keep_samples */
 };
 
 /*
  * Builds the view of a profile; the profile is borrowed as long as the view lives, and may get
- * frames for groups (event names, modules).  With o->last the contexts and their weights are freed on the
- * way, unless samples are kept, so that large trees do not stand in memory twice: frames and the sums of events stay.
- * Errors: a regular expression that does not compile.
+ * frames for groups (event names, modules).  With o->last the contexts and their weights are freed
+ * on the way, unless samples are kept, so that large trees do not stand in memory twice: frames and
+ * the sums of events stay. Errors: a regular expression that does not compile.
  */
-int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err) MUST_CHECK;
+int view_build(struct view *v, struct profile *p, const struct view_opts *o,
+	       struct error *err) MUST_CHECK;
 void view_release(struct view *v);
 
 /* Of the profile compared with, else 0. */
@@ -139,92 +145,101 @@ static inline u64 view_base_total(const struct view *v, size_t node)
 }
 
 /*
- * The node of the view that a kept sample's own weight is in, UINT32_MAX when filters or the choice of
- * event left it out.  Only with profile.keep_samples.
+ * The node of the view that a kept sample's own weight is in, UINT32_MAX when filters or the choice
+ * of event left it out.  Only with profile.keep_samples.
  */
 u32 view_place(const struct view *v, u32 event, node_id node);
 
 /* ---- comparisons ---- */
 
 enum diff_norm {
-	DIFF_BY_TOTAL,		/* shares of the whole are compared */
-	DIFF_BY_TIME,		/* weight a second */
-	DIFF_NONE,		/* weights as they are */
+	DIFF_BY_TOTAL, /* shares of the whole are compared */
+	DIFF_BY_TIME,  /* weight a second */
+	DIFF_NONE,     /* weights as they are */
 };
 
 struct diff_opts {
 	enum diff_norm norm;
-	u64 time_before, time_after;	/* ns that each recording lasts, for DIFF_BY_TIME; 0: from kept samples */
-	double rate;		/* how often equal recordings may be told apart, a list; 0: 0.05 */
-	double confidence;	/* of the intervals; 0: 0.99 */
-	u32 slices;		/* of time, to see the samples' own spread; 0: 20 */
+	u64 time_before, time_after; /* ns that each recording lasts, for DIFF_BY_TIME; 0: from kept
+					samples */
+	double rate;       /* how often equal recordings may be told apart, a list; 0: 0.05 */
+	double confidence; /* of the intervals; 0: 0.99 */
+	u32 slices;        /* of time, to see the samples' own spread; 0: 20 */
 };
 
 /* How sure a difference is. All in weight of `after`. */
 struct diff_noise {
-	double half;		/* the interval is difference - half … difference + half */
-	double p;		/* how often chance alone makes a difference as large */
-	bool changed;		/* beyond noise, also when that many frames are looked at */
+	double half;  /* the interval is difference - half … difference + half */
+	double p;     /* how often chance alone makes a difference as large */
+	bool changed; /* beyond noise, also when that many frames are looked at */
 };
 
 /* A function, over all its places in the tree; recursion counts once. */
 struct diff_function {
 	frame_id frame;
-	double self, base_self, total, base_total;	/* base_*: scaled */
+	double self, base_self, total, base_total; /* base_*: scaled */
 	struct diff_noise self_noise, total_noise;
 };
 
 struct view_diff {
 	enum diff_norm norm;
-	double base_scale;	/* view_base_self() and view_base_total() times this are comparable with self and total */
+	double base_scale; /* view_base_self() and view_base_total() times this are comparable with
+			      self and total */
 	double confidence, rate;
-	u32 slices;		/* that noise was measured over; 0: from the number of samples alone */
+	u32 slices; /* that noise was measured over; 0: from the number of samples alone */
 	u64 samples, base_samples;
-	VEC(struct diff_noise) self, total;	/* by node of the view */
-	VEC(struct diff_function) functions;	/* the surest and largest changes first */
+	VEC(struct diff_noise) self, total;  /* by node of the view */
+	VEC(struct diff_function) functions; /* the surest and largest changes first */
 };
 
 /*
- * Compares two profiles: stacks match by space, module and function (builds of a module count as one; the
- * hypervisor and the kernel are one module each).  The view shows what is in either; its
- * nodes' self and total are of `after`, view_base_self() and view_base_total() of `before`, each as recorded.  `after` gets the
- * frames of `before` that it has not; both are borrowed as long as the view lives.
+ * Compares two profiles: stacks match by space, module and function (builds of a module count as
+ * one; the hypervisor and the kernel are one module each).  The view shows what is in either; its
+ * nodes' self and total are of `after`, view_base_self() and view_base_total() of `before`, each as
+ * recorded.  `after` gets the frames of `before` that it has not; both are borrowed as long as the
+ * view lives.
  *
- * Noise comes from the spread over slices of time where both have kept their samples, else from the number of
- * samples; and is never taken for less than that.  The event of `before` is the one of the same name.
+ * Noise comes from the spread over slices of time where both have kept their samples, else from the
+ * number of samples; and is never taken for less than that.  The event of `before` is the one of
+ * the same name.
  */
-int view_build_diff(struct view *v, struct profile *after, struct profile *before, const struct view_opts *o,
-		    const struct diff_opts *d, struct error *err) MUST_CHECK;
+int view_build_diff(struct view *v, struct profile *after, struct profile *before,
+		    const struct view_opts *o, const struct diff_opts *d,
+		    struct error *err) MUST_CHECK;
 void view_diff_free(struct view_diff *d);
 
 enum gate_what {
-	GATE_SHARE,		/* "memcpy>5%": its share of AFTER */
-	GATE_DIFFERENCE,	/* "memcpy>+2%": percent of the whole that it has more than BEFORE */
-	GATE_RATIO,		/* "memcpy>x1.5": AFTER to BEFORE */
+	GATE_SHARE,      /* "memcpy>5%": its share of AFTER */
+	GATE_DIFFERENCE, /* "memcpy>+2%": percent of the whole that it has more than BEFORE */
+	GATE_RATIO,      /* "memcpy>x1.5": AFTER to BEFORE */
 };
 
 /* A condition under which a comparison fails. */
 struct gate {
-	const char *text;	/* borrowed: as given */
-	const char *name;	/* of the function, with or without annotation; "*": any */
+	const char *text; /* borrowed: as given */
+	const char *name; /* of the function, with or without annotation; "*": any */
 	size_t name_len;
 	enum gate_what what;
-	bool self;		/* else total */
+	bool self; /* else total */
 	bool below;
 	double limit;
 };
 
-/* "[self:|total:]FRAME>+N%", "FRAME>N%", "FRAME>xN", or with '<'. `text` is borrowed as long as the gate is used. */
+/* "[self:|total:]FRAME>+N%", "FRAME>N%", "FRAME>xN", or with '<'. `text` is borrowed as long as the
+ * gate is used. */
 int gate_parse(struct gate *g, const char *text, struct error *err) MUST_CHECK;
 /*
- * The number of functions that meet the condition, a line on each appended to `text`.  Differences and ratios within noise
- * do not count.  *matched: how many functions have the name, 0 means that a misspelt condition passes unseen.
+ * The number of functions that meet the condition, a line on each appended to `text`.  Differences
+ * and ratios within noise do not count.  *matched: how many functions have the name, 0 means that a
+ * misspelt condition passes unseen.
  */
 u32 gate_check(const struct gate *g, const struct view *v, struct buf *text, u32 *matched);
-/* The same for functions whose own weight has grown beyond noise, by at least min_percent of the whole. */
+/* The same for functions whose own weight has grown beyond noise, by at least min_percent of the
+ * whole. */
 u32 gate_regressed(const struct view *v, double min_percent, struct buf *text);
 
-/* Whether the stacks that end at a node wait for work (what no_idle leaves out). Not for views with invert. */
+/* Whether the stacks that end at a node wait for work (what no_idle leaves out). Not for views with
+ * invert. */
 bool view_is_idle(const struct view *v, u32 node);
 
 /* ---- summary: a view in a few lists (summary.c) ---- */
@@ -238,33 +253,36 @@ struct summary_function {
 /* A name and its weight. */
 struct summary_part {
 	str_id name;
-	u64 weight, idle;	/* idle: the part of weight that waits for work */
+	u64 weight, idle; /* idle: the part of weight that waits for work */
 };
 
 /*
- * A hypercall: where the kernel calls one, and what it is.  Without hypervisor frames its weight is that of the kernel's
- * stub, so Xen's work has a name on any host; with them Xen's own function tells, and the caller only where.  Interrupts that
- * the kernel handles on top of a stub do not count.
+ * A hypercall: where the kernel calls one, and what it is.  Without hypervisor frames its weight is
+ * that of the kernel's stub, so Xen's work has a name on any host; with them Xen's own function
+ * tells, and the caller only where.  Interrupts that the kernel handles on top of a stub do not
+ * count.
  */
 struct summary_hypercall {
-	str_id caller;		/* the kernel's function, stubs and wrappers left aside */
-	str_id name;		/* "sched_op", "mmu_update" …; 0: not known */
+	str_id caller; /* the kernel's function, stubs and wrappers left aside */
+	str_id name;   /* "sched_op", "mmu_update" …; 0: not known */
 	u64 weight;
-	bool idle;		/* the caller waits for work */
+	bool idle; /* the caller waits for work */
 };
 
 struct summary {
 	u64 total, idle;
-	u64 by_space[SPACE_NR];		/* of the innermost frame */
+	u64 by_space[SPACE_NR]; /* of the innermost frame */
 	u64 idle_by_space[SPACE_NR];
-	VEC(struct summary_part) processes;		/* the outermost frame: comm, [guest], [xen] */
-	VEC(struct summary_function) functions;		/* all, the largest self first */
+	VEC(struct summary_part) processes;     /* the outermost frame: comm, [guest], [xen] */
+	VEC(struct summary_function) functions; /* all, the largest self first */
 	VEC(struct summary_hypercall) hypercalls;
-	VEC(struct summary_part) entries;	/* hypervisor frames by the function that its entry code calls: hypercall or exit */
-	VEC(u32) stacks;			/* nodes of the view, the largest self first, at most `max_stacks` */
+	VEC(struct summary_part) entries; /* hypervisor frames by the function that its entry code
+					     calls: hypercall or exit */
+	VEC(u32) stacks; /* nodes of the view, the largest self first, at most `max_stacks` */
 };
 
-/* All lists are sorted by weight, equal ones by name. The view is borrowed as long as the summary lives. */
+/* All lists are sorted by weight, equal ones by name. The view is borrowed as long as the summary
+ * lives. */
 void summary_build(struct summary *s, const struct view *v, size_t max_stacks);
 void summary_release(struct summary *s);
 /* Orders functions by total instead of self, or back. */

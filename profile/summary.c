@@ -4,7 +4,8 @@
 
 /* ---- lists by name ---- */
 
-static void count(struct summary_part *parts, u32 *slot, size_t *n, str_id name, u64 weight, u64 idle)
+static void count(struct summary_part *parts, u32 *slot, size_t *n, str_id name, u64 weight,
+		  u64 idle)
 {
 	if (slot[name] == UINT32_MAX) {
 		slot[name] = (u32)*n;
@@ -28,7 +29,8 @@ static int cmp_part(const void *pa, const void *pb, void *ctx)
 {
 	const struct summary_part *a = pa, *b = pb;
 
-	return a->weight != b->weight ? (a->weight < b->weight ? 1 : -1) : by_name(((struct order *)ctx)->v, a->name, b->name);
+	return a->weight != b->weight ? (a->weight < b->weight ? 1 : -1)
+				      : by_name(((struct order *)ctx)->v, a->name, b->name);
 }
 
 static int cmp_hypercall(const void *pa, const void *pb, void *ctx)
@@ -82,7 +84,8 @@ static int cmp_stack(const void *pa, const void *pb, void *ctx)
 
 static const char *name_of(const struct view *v, u32 node)
 {
-	return strtab_get(v->profile->strings, v->profile->frames.v[v->nodes.v[node].frame].function);
+	return strtab_get(v->profile->strings,
+			  v->profile->frames.v[v->nodes.v[node].frame].function);
 }
 
 static enum space space_of(const struct view *v, u32 node)
@@ -95,36 +98,62 @@ static bool is_stub(const char *name)
 	return !strncmp(name, "xen_hypercall_", 14) || !strcmp(name, "hypercall_page");
 }
 
-/* Linux' inline functions around the stubs (arch/x86/include/asm/xen/hypercall.h, drivers/xen/privcmd.c). */
+/* Linux' inline functions around the stubs (arch/x86/include/asm/xen/hypercall.h,
+ * drivers/xen/privcmd.c). */
 static bool is_wrapper(const char *name)
 {
-	return is_stub(name) || !strncmp(name, "HYPERVISOR_", 11) || !strcmp(name, "xen_single_call") || !strcmp(name, "privcmd_call");
+	return is_stub(name) || !strncmp(name, "HYPERVISOR_", 11) ||
+	       !strcmp(name, "xen_single_call") || !strcmp(name, "privcmd_call");
 }
 
-/* Which hypercall a function of Linux makes (arch/x86/xen/, drivers/xen/ of 5.10 to 6.12), where it makes one kind only. */
+/* Which hypercall a function of Linux makes (arch/x86/xen/, drivers/xen/ of 5.10 to 6.12), where it
+ * makes one kind only. */
 static const struct {
 	const char *caller, *hypercall;
 } callers[] = {
-	{ "xen_safe_halt", "sched_op" }, { "xen_halt", "sched_op" }, { "xen_poll_irq_timeout", "sched_op" },
-	{ "xen_qlock_wait", "sched_op" }, { "xen_cpu_die", "vcpu_op" },
+	{ "xen_safe_halt", "sched_op" },
+	{ "xen_halt", "sched_op" },
+	{ "xen_poll_irq_timeout", "sched_op" },
+	{ "xen_qlock_wait", "sched_op" },
+	{ "xen_cpu_die", "vcpu_op" },
 	{ "xen_force_evtchn_callback", "xen_version" },
-	{ "xensyms_next_sym", "platform_op" }, { "xen_mc_flush", "multicall" },
-	{ "__xen_set_pte", "mmu_update" }, { "xen_set_pte", "mmu_update" }, { "xen_set_pmd_hyper", "mmu_update" },
-	{ "xen_set_pud_hyper", "mmu_update" }, { "xen_ptep_modify_prot_commit", "mmu_update" },
-	{ "xen_flush_tlb", "mmuext_op" }, { "xen_flush_tlb_one_user", "mmuext_op" }, { "pin_pagetable_pfn", "mmuext_op" },
-	{ "xen_alloc_ldt", "update_va_mapping" }, { "set_aliased_prot", "update_va_mapping" },
-	{ "xen_vcpuop_set_next_event", "vcpu_op" }, { "xen_vcpuop_shutdown", "vcpu_op" }, { "xen_vcpuop_set_oneshot", "vcpu_op" },
+	{ "xensyms_next_sym", "platform_op" },
+	{ "xen_mc_flush", "multicall" },
+	{ "__xen_set_pte", "mmu_update" },
+	{ "xen_set_pte", "mmu_update" },
+	{ "xen_set_pmd_hyper", "mmu_update" },
+	{ "xen_set_pud_hyper", "mmu_update" },
+	{ "xen_ptep_modify_prot_commit", "mmu_update" },
+	{ "xen_flush_tlb", "mmuext_op" },
+	{ "xen_flush_tlb_one_user", "mmuext_op" },
+	{ "pin_pagetable_pfn", "mmuext_op" },
+	{ "xen_alloc_ldt", "update_va_mapping" },
+	{ "set_aliased_prot", "update_va_mapping" },
+	{ "xen_vcpuop_set_next_event", "vcpu_op" },
+	{ "xen_vcpuop_shutdown", "vcpu_op" },
+	{ "xen_vcpuop_set_oneshot", "vcpu_op" },
 	{ "xen_timerop_set_next_event", "set_timer_op" },
-	{ "xen_send_IPI_one", "event_channel_op" }, { "notify_remote_via_irq", "event_channel_op" },
-	{ "evtchn_ioctl", "event_channel_op" }, { "evtchn_fifo_unmask", "event_channel_op" }, { "unmask_evtchn", "event_channel_op" },
-	{ "gnttab_batch_map", "grant_table_op" }, { "gnttab_batch_copy", "grant_table_op" },
-	{ "dom0_write_console", "console_io" }, { "xen_write_msr_safe", "xenpmu_op" }, { "xen_pmu_irq_handler", "xenpmu_op" },
-	{ "pmu_mode_store", "xenpmu_op" }, { "xen_set_iopl_mask", "physdev_op" },
-	{ "xen_load_gs_index", "set_segment_base" }, { "xen_load_sp0", "stack_switch" },
-	{ "do_iret", "iret" }, { "xen_iret", "iret" }, { "xen_sysret64", "iret" },
+	{ "xen_send_IPI_one", "event_channel_op" },
+	{ "notify_remote_via_irq", "event_channel_op" },
+	{ "evtchn_ioctl", "event_channel_op" },
+	{ "evtchn_fifo_unmask", "event_channel_op" },
+	{ "unmask_evtchn", "event_channel_op" },
+	{ "gnttab_batch_map", "grant_table_op" },
+	{ "gnttab_batch_copy", "grant_table_op" },
+	{ "dom0_write_console", "console_io" },
+	{ "xen_write_msr_safe", "xenpmu_op" },
+	{ "xen_pmu_irq_handler", "xenpmu_op" },
+	{ "pmu_mode_store", "xenpmu_op" },
+	{ "xen_set_iopl_mask", "physdev_op" },
+	{ "xen_load_gs_index", "set_segment_base" },
+	{ "xen_load_sp0", "stack_switch" },
+	{ "do_iret", "iret" },
+	{ "xen_iret", "iret" },
+	{ "xen_sysret64", "iret" },
 };
 
-/* "sched_op" out of "HYPERVISOR_sched_op" and, in kernels with a stub each, "xen_hypercall_sched_op"; NULL else. */
+/* "sched_op" out of "HYPERVISOR_sched_op" and, in kernels with a stub each,
+ * "xen_hypercall_sched_op"; NULL else. */
 static const char *hypercall_of(const char *name)
 {
 	static const char *const generic[] = { "pv", "hvm", "amd", "intel", "func", "none" };
@@ -142,16 +171,19 @@ static const char *hypercall_of(const char *name)
 
 static bool hypercall_eq(const void *ctx, u32 id, const void *key)
 {
-	const struct summary_hypercall *a = &((const struct summary *)ctx)->hypercalls.v[id], *b = key;
+	const struct summary_hypercall *a = &((const struct summary *)ctx)->hypercalls.v[id],
+				       *b = key;
 
 	return a->caller == b->caller && a->name == b->name;
 }
 
 /*
- * Adds the weight of a node in or on a stub: `stub` is the stub's node, `entry` what Xen's entry code called when hypervisor frames
- * stand on it, else 0.  What Xen says goes before what the caller is known for.
+ * Adds the weight of a node in or on a stub: `stub` is the stub's node, `entry` what Xen's entry
+ * code called when hypervisor frames stand on it, else 0.  What Xen says goes before what the
+ * caller is known for.
  */
-static void add_hypercall(struct summary *s, struct index *ix, const struct view *v, u32 stub, str_id entry, u64 weight)
+static void add_hypercall(struct summary *s, struct index *ix, const struct view *v, u32 stub,
+			  str_id entry, u64 weight)
 {
 	struct strtab *t = v->profile->strings;
 	const char *name = hypercall_of(name_of(v, stub)), *inside = strtab_get(t, entry);
@@ -160,7 +192,8 @@ static void add_hypercall(struct summary *s, struct index *ix, const struct view
 	u64 hash;
 	size_t k;
 
-	while ((up = v->nodes.v[up].parent) && space_of(v, up) == SPACE_KERNEL && is_wrapper(name_of(v, up)))
+	while ((up = v->nodes.v[up].parent) && space_of(v, up) == SPACE_KERNEL &&
+	       is_wrapper(name_of(v, up)))
 		if (!name)
 			name = hypercall_of(name_of(v, up));
 	if (!strncmp(inside, "do_", 3))
@@ -185,14 +218,33 @@ static void add_hypercall(struct summary *s, struct index *ix, const struct view
 	vec_push(&s->hypercalls, h);
 }
 
-/* Code between the processor and the function that does the work: entry points and their dispatchers in Xen. */
+/* Code between the processor and the function that does the work: entry points and their
+ * dispatchers in Xen. */
 static bool is_entry_code(const char *name)
 {
 	static const char *const names[] = {
-		"lstar_enter", "cstar_enter", "sysenter_entry", "int80_direct_trap", "int80_slow_path", "pv_hypercall", "_pv_hypercall",
-		"hvm_hypercall", "handle_exception", "handle_exception_saved", "common_interrupt", "entry_int82",
-		"vmx_asm_vmexit_handler", "vmx_vmexit_handler", "svm_asm_do_resume", "svm_vmexit_handler", "svm_stgi_label",
-		"test_all_events", "process_trap", "process_softirqs", "restore_all_guest", "compat_hypercall",
+		"lstar_enter",
+		"cstar_enter",
+		"sysenter_entry",
+		"int80_direct_trap",
+		"int80_slow_path",
+		"pv_hypercall",
+		"_pv_hypercall",
+		"hvm_hypercall",
+		"handle_exception",
+		"handle_exception_saved",
+		"common_interrupt",
+		"entry_int82",
+		"vmx_asm_vmexit_handler",
+		"vmx_vmexit_handler",
+		"svm_asm_do_resume",
+		"svm_vmexit_handler",
+		"svm_stgi_label",
+		"test_all_events",
+		"process_trap",
+		"process_softirqs",
+		"restore_all_guest",
+		"compat_hypercall",
 	};
 	size_t i;
 
@@ -203,8 +255,8 @@ static bool is_entry_code(const char *name)
 }
 
 /*
- * The function that names the hypervisor's part of a stack which ends at `node`: the outermost one behind the entry code.
- * *below: the node that this part stands on.
+ * The function that names the hypervisor's part of a stack which ends at `node`: the outermost one
+ * behind the entry code. *below: the node that this part stands on.
  */
 static str_id entry_of(const struct view *v, u32 node, u32 *below)
 {
@@ -272,7 +324,8 @@ void summary_build(struct summary *s, const struct view *v, size_t max_stacks)
 		s->by_space[space] += node->self;
 		s->idle_by_space[space] += idle;
 		s->idle += idle;
-		count(parts, slot, &n, p->frames.v[v->nodes.v[top].frame].function, node->self, idle);
+		count(parts, slot, &n, p->frames.v[v->nodes.v[top].frame].function, node->self,
+		      idle);
 		vec_push(&s->stacks, (u32)i);
 	}
 	for (i = 0; i < n; i++)
@@ -287,7 +340,8 @@ void summary_build(struct summary *s, const struct view *v, size_t max_stacks)
 		vec_push(&s->entries, parts[i]);
 
 	for (i = n = 0; i < s->functions.n; i++)
-		if (s->functions.v[i].total && !(p->frames.v[s->functions.v[i].frame].flags & FRAME_GROUP))
+		if (s->functions.v[i].total &&
+		    !(p->frames.v[s->functions.v[i].frame].flags & FRAME_GROUP))
 			s->functions.v[n++] = s->functions.v[i];
 	s->functions.n = n;
 	summary_sort_functions(s, v, false);
@@ -296,7 +350,8 @@ void summary_build(struct summary *s, const struct view *v, size_t max_stacks)
 	if (s->entries.n)
 		qsort_r(s->entries.v, s->entries.n, sizeof(*s->entries.v), cmp_part, &order);
 	if (s->hypercalls.n)
-		qsort_r(s->hypercalls.v, s->hypercalls.n, sizeof(*s->hypercalls.v), cmp_hypercall, &order);
+		qsort_r(s->hypercalls.v, s->hypercalls.n, sizeof(*s->hypercalls.v), cmp_hypercall,
+			&order);
 	if (s->stacks.n)
 		qsort_r(s->stacks.v, s->stacks.n, sizeof(*s->stacks.v), cmp_stack, &order);
 	s->stacks.n = MIN(s->stacks.n, max_stacks);
@@ -311,7 +366,8 @@ void summary_sort_functions(struct summary *s, const struct view *v, bool by_tot
 	struct order order = { .v = v, .by_total = by_total };
 
 	if (s->functions.n)
-		qsort_r(s->functions.v, s->functions.n, sizeof(*s->functions.v), cmp_function, &order);
+		qsort_r(s->functions.v, s->functions.n, sizeof(*s->functions.v), cmp_function,
+			&order);
 }
 
 void summary_release(struct summary *s)

@@ -79,11 +79,13 @@ static void set_bit(u64 *bits, u32 i)
 	bits[i / 64] |= 1ULL << i % 64;
 }
 
-/* The children of nodes with others than the first one, in order. Most nodes have one child and need none of this. */
+/* The children of nodes with others than the first one, in order. Most nodes have one child and
+ * need none of this. */
 struct siblings {
-	u64 *several;		/* bits by node: its children are here */
-	u32 *before;		/* by word of `several`: bits set in all before */
-	u32 *start;		/* by bit set: where in `child` its children start; one more than there are bits */
+	u64 *several; /* bits by node: its children are here */
+	u32 *before;  /* by word of `several`: bits set in all before */
+	u32 *start; /* by bit set: where in `child` its children start; one more than there are bits
+		     */
 	u32 *child;
 };
 
@@ -95,7 +97,8 @@ static u32 family(const struct siblings *s, u32 node)
 }
 
 /* Two stable counting sorts: by the rank of the frame, then by parent. */
-static void siblings_init(struct siblings *s, const struct profile *p, const struct contexts *t, const u64 *kept)
+static void siblings_init(struct siblings *s, const struct profile *p, const struct contexts *t,
+			  const u64 *kept)
 {
 	const struct cct_node *nodes = t->nodes;
 	u32 *rank, *count, *by_rank, i, words = t->n / 64 + 1, families = 0, members = 0;
@@ -142,7 +145,8 @@ static void siblings_release(struct siblings *s)
 	free(s->child);
 }
 
-/* Bits of the contexts that have weight at or below them: parents have smaller ids than their children. */
+/* Bits of the contexts that have weight at or below them: parents have smaller ids than their
+ * children. */
 static u64 *kept_of(const struct contexts *t, u32 *n)
 {
 	u64 *kept = xcalloc(t->n / 64 + 1, sizeof(*kept));
@@ -160,11 +164,12 @@ static u64 *kept_of(const struct contexts *t, u32 *n)
 
 /* Siblings that are still to come. */
 struct pending {
-	u32 next, end;		/* in siblings.child */
+	u32 next, end; /* in siblings.child */
 	u32 depth;
 };
 
-/* The one after it is fetched meanwhile: siblings lie far apart, and all below the first comes between. */
+/* The one after it is fetched meanwhile: siblings lie far apart, and all below the first comes
+ * between. */
 static u32 next_sibling(struct pending *f, const struct siblings *s, const struct contexts *t)
 {
 	u32 cur = s->child[f->next++];
@@ -188,7 +193,8 @@ void view_walk(struct view *v, const struct profile *p, const struct contexts *t
 	u64 *kept = kept_of(t, &n);
 
 	siblings_init(&s, p, t, kept);
-	/* Nodes twice as large are made out of these from the first one on: at the end of the room none is overtaken. */
+	/* Nodes twice as large are made out of these from the first one on: at the end of the room
+	 * none is overtaken. */
 	v->nodes.v = xreallocarray(NULL, n, sizeof(*v->nodes.v));
 	v->nodes.n = v->nodes.cap = n;
 	w = (struct walked *)v->nodes.v + n;
@@ -198,8 +204,9 @@ void view_walk(struct view *v, const struct profile *p, const struct contexts *t
 	}
 	if (t->place)
 		memset(t->place, 0xff, t->n * sizeof(*t->place));
-	for (i = 0; ; i++) {
-		w[i] = (struct walked){ t->nodes[cur].frame, depth, cur < t->self_n ? t->self[cur] : 0 };
+	for (i = 0;; i++) {
+		w[i] = (struct walked){ t->nodes[cur].frame, depth,
+					cur < t->self_n ? t->self[cur] : 0 };
 		if (t->base)
 			v->base.v[i].self = t->base[cur];
 		if (t->place)
@@ -230,7 +237,8 @@ void view_walk(struct view *v, const struct profile *p, const struct contexts *t
 
 void view_finish(struct view *v)
 {
-	u32 n = (u32)v->nodes.n, *path = xcalloc((size_t)v->max_depth + 1, sizeof(*path)), i, depth = 0;
+	u32 n = (u32)v->nodes.n, *path = xcalloc((size_t)v->max_depth + 1, sizeof(*path)), i,
+	    depth = 0;
 	const struct walked *w = (const struct walked *)v->nodes.v + n;
 	struct view_node *nodes = v->nodes.v;
 
@@ -247,13 +255,17 @@ void view_finish(struct view *v)
 			done->end = i;
 			if (!depth)
 				break;
-			nodes[done->parent].total = add_saturated(nodes[done->parent].total, done->total);
+			nodes[done->parent].total = add_saturated(nodes[done->parent].total,
+								  done->total);
 		}
 		if (i == n)
 			break;
 		nodes[i] = (struct view_node){
-			.frame = x.frame, .depth = x.depth, .parent = x.depth ? path[x.depth - 1] : 0,
-			.self = x.self, .total = x.self,
+			.frame = x.frame,
+			.depth = x.depth,
+			.parent = x.depth ? path[x.depth - 1] : 0,
+			.self = x.self,
+			.total = x.self,
 		};
 		path[depth = x.depth] = i;
 	}
@@ -261,7 +273,8 @@ void view_finish(struct view *v)
 	for (i = 0; i < v->base.n; i++)
 		v->base.v[i].total = v->base.v[i].self;
 	for (i = (u32)v->base.n; i-- > 1;)
-		v->base.v[nodes[i].parent].total = add_saturated(v->base.v[nodes[i].parent].total, v->base.v[i].total);
+		v->base.v[nodes[i].parent].total = add_saturated(v->base.v[nodes[i].parent].total,
+								 v->base.v[i].total);
 }
 
 /* ---- filters ---- */
@@ -269,7 +282,7 @@ void view_finish(struct view *v)
 struct name_filter {
 	regex_t re;
 	bool set;
-	u8 *match;		/* by frame: 0 not known, 1 no, 2 yes */
+	u8 *match; /* by frame: 0 not known, 1 no, 2 yes */
 	size_t n;
 };
 
@@ -300,7 +313,8 @@ static void filter_release(struct name_filter *f)
 	free(f->match);
 }
 
-static bool filter_match(struct name_filter *f, const struct profile *p, frame_id id, struct buf *tmp)
+static bool filter_match(struct name_filter *f, const struct profile *p, frame_id id,
+			 struct buf *tmp)
 {
 	if (id >= f->n)
 		return false;
@@ -313,20 +327,40 @@ static bool filter_match(struct name_filter *f, const struct profile *p, frame_i
 }
 
 /*
- * Where a processor waits for work, as Linux, Xen and dom0's hypercall stubs name it.  A stack is idle when
- * its innermost function, hypercall stubs left aside, is one of these.
+ * Where a processor waits for work, as Linux, Xen and dom0's hypercall stubs name it.  A stack is
+ * idle when its innermost function, hypercall stubs left aside, is one of these.
  */
 static bool is_idle_name(const char *name)
 {
 	static const char *const names[] = {
 		/* Xen */
-		"default_idle", "acpi_idle_do_entry", "mwait_idle", "mwait_idle_with_hints", "acpi_processor_idle",
-		"spec_ctrl_enter_idle", "spec_ctrl_exit_idle", "idle_loop", "pv_shim_idle",
+		"default_idle",
+		"acpi_idle_do_entry",
+		"mwait_idle",
+		"mwait_idle_with_hints",
+		"acpi_processor_idle",
+		"spec_ctrl_enter_idle",
+		"spec_ctrl_exit_idle",
+		"idle_loop",
+		"pv_shim_idle",
 		/* Linux */
-		"native_safe_halt", "pv_native_safe_halt", "xen_safe_halt", "arch_cpu_idle", "intel_idle",
-		"intel_idle_irq", "intel_idle_ibrs", "acpi_idle_enter", "acpi_safe_halt", "mwait_idle_with_hints_irqoff",
-		"acpi_processor_ffh_cstate_enter", "cpuidle_enter_state", "poll_idle", "default_idle_call", "do_idle",
-		"cpu_idle_poll", "cpu_startup_entry",
+		"native_safe_halt",
+		"pv_native_safe_halt",
+		"xen_safe_halt",
+		"arch_cpu_idle",
+		"intel_idle",
+		"intel_idle_irq",
+		"intel_idle_ibrs",
+		"acpi_idle_enter",
+		"acpi_safe_halt",
+		"mwait_idle_with_hints_irqoff",
+		"acpi_processor_ffh_cstate_enter",
+		"cpuidle_enter_state",
+		"poll_idle",
+		"default_idle_call",
+		"do_idle",
+		"cpu_idle_poll",
+		"cpu_startup_entry",
 	};
 	size_t i;
 
@@ -374,21 +408,22 @@ bool view_is_idle(const struct view *v, u32 node)
 
 static bool needs_rewrite(const struct view_opts *o)
 {
-	return o->event < 0 || o->invert || o->collapse_recursion || o->no_idle || o->only || o->hide || o->focus ||
-	       o->prune || o->by_module;
+	return o->event < 0 || o->invert || o->collapse_recursion || o->no_idle || o->only ||
+	       o->hide || o->focus || o->prune || o->by_module;
 }
 
 static frame_id group_frame(struct profile *p, str_id name, u8 space)
 {
-	return profile_frame(p, &(struct frame){ .function = name, .space = space, .flags = FRAME_GROUP });
+	return profile_frame(
+		p, &(struct frame){ .function = name, .space = space, .flags = FRAME_GROUP });
 }
 
 struct rewrite {
 	struct profile *p;
 	const struct view_opts *o;
 	struct name_filter only, hide, focus, prune;
-	VEC(frame_id) path;	/* root first */
-	struct profile tree;	/* nodes alone are used, with frame ids of `p` */
+	VEC(frame_id) path;  /* root first */
+	struct profile tree; /* nodes alone are used, with frame ids of `p` */
 	VEC(u64) self;
 	struct buf tmp;
 };
@@ -496,7 +531,8 @@ static void place_init(struct view *v, const struct profile *p, size_t events)
 	v->place.n = n;
 }
 
-static int build_rewritten(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)
+static int build_rewritten(struct view *v, struct profile *p, const struct view_opts *o,
+			   struct error *err)
 {
 	struct rewrite rw = { .p = p, .o = o, .tmp = BUF_INIT };
 	u32 i, *place = NULL;
@@ -519,8 +555,12 @@ static int build_rewritten(struct view *v, struct profile *p, const struct view_
 		profile_drop_contexts(p);
 	if (v->place.n)
 		place = xcalloc(rw.tree.nodes.n, sizeof(*place));
-	view_walk(v, p, &(struct contexts){ .nodes = rw.tree.nodes.v, .n = (u32)rw.tree.nodes.n,
-					    .self = rw.self.v, .self_n = rw.self.n, .place = place });
+	view_walk(v, p,
+		  &(struct contexts){ .nodes = rw.tree.nodes.v,
+				      .n = (u32)rw.tree.nodes.n,
+				      .self = rw.self.v,
+				      .self_n = rw.self.n,
+				      .place = place });
 	profile_drop_contexts(&rw.tree);
 	vec_release(&rw.self);
 	view_finish(v);
@@ -557,8 +597,12 @@ int view_build(struct view *v, struct profile *p, const struct view_opts *o, str
 		return build_rewritten(v, p, o, err);
 	e = &p->events.v[o->event];
 	place_init(v, p, 1);
-	view_walk(v, p, &(struct contexts){ .nodes = p->nodes.v, .n = (u32)p->nodes.n, .self = e->self.v,
-					    .self_n = e->self.n, .place = v->place.n ? v->place.v : NULL });
+	view_walk(v, p,
+		  &(struct contexts){ .nodes = p->nodes.v,
+				      .n = (u32)p->nodes.n,
+				      .self = e->self.v,
+				      .self_n = e->self.n,
+				      .place = v->place.n ? v->place.v : NULL });
 	if (o->last && !p->keep_samples)
 		profile_drop_contexts(p);
 	view_finish(v);

@@ -8,11 +8,11 @@
 
 #include "render/graph.h"
 
-#define MAX_SIDE	32767		/* px: what cairo's images can hold */
-#define MAX_PIXELS	(256u << 20)	/* 1 GiB of memory */
+#define MAX_SIDE   32767        /* px: what cairo's images can hold */
+#define MAX_PIXELS (256u << 20) /* 1 GiB of memory */
 
 #ifndef __has_feature
-#define __has_feature(x)	0
+#define __has_feature(x) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 /* fontconfig keeps a few patterns to the end of the program, out of sight of the leak checker. */
@@ -33,7 +33,7 @@ struct canvas {
 	cairo_t *cr;
 	struct rgb paper[2], ink, soft, label;
 	bool dark;
-	double ascii[95];	/* advances at the font's size */
+	double ascii[95]; /* advances at the font's size */
 };
 
 static void set_rgb(cairo_t *cr, struct rgb c)
@@ -41,7 +41,8 @@ static void set_rgb(cairo_t *cr, struct rgb c)
 	cairo_set_source_rgb(cr, c.r / 255.0, c.g / 255.0, c.b / 255.0);
 }
 
-/* cairo takes only valid UTF-8 without noncharacters, and a NUL would end the text: these and control characters become U+FFFD. */
+/* cairo takes only valid UTF-8 without noncharacters, and a NUL would end the text: these and
+ * control characters become U+FFFD. */
 static const char *clean(struct buf *to, const char *s, size_t n)
 {
 	size_t i = 0;
@@ -51,7 +52,8 @@ static const char *clean(struct buf *to, const char *s, size_t n)
 		u32 cp;
 		int len = utf8_next(s + i, n - i, &cp);
 
-		if (!len || cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp & 0xfffe) == 0xfffe || (cp >= 0xfdd0 && cp <= 0xfdef))
+		if (!len || cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp & 0xfffe) == 0xfffe ||
+		    (cp >= 0xfdd0 && cp <= 0xfdef))
 			buf_puts(to, "\xef\xbf\xbd");
 		else
 			buf_put(to, s + i, (size_t)len);
@@ -90,7 +92,8 @@ static double char_advance(const struct canvas *c, const char *s, size_t len)
 	return width_of(c->cr, t);
 }
 
-/* Cuts the clean text in b to `room` px, with "…"; false when less than two characters would be left. */
+/* Cuts the clean text in b to `room` px, with "…"; false when less than two characters would be
+ * left. */
 static bool cut(const struct canvas *c, struct buf *b, double room)
 {
 	double w = 0, dots = char_advance(c, "\xe2\x80\xa6", 3);
@@ -120,20 +123,22 @@ static bool cut(const struct canvas *c, struct buf *b, double room)
 
 static void set_font(cairo_t *cr, const char *family, bool slanted, double size)
 {
-	cairo_select_font_face(cr, family, slanted ? CAIRO_FONT_SLANT_ITALIC : CAIRO_FONT_SLANT_NORMAL,
+	cairo_select_font_face(cr, family,
+			       slanted ? CAIRO_FONT_SLANT_ITALIC : CAIRO_FONT_SLANT_NORMAL,
 			       CAIRO_FONT_WEIGHT_NORMAL);
 	cairo_set_font_size(cr, size);
 }
 
-static void draw_text(struct canvas *c, double x, double y, struct rgb color, const char *text, bool centered)
+static void draw_text(struct canvas *c, double x, double y, struct rgb color, const char *text,
+		      bool centered)
 {
 	set_rgb(c->cr, color);
 	cairo_move_to(c->cr, centered ? x - width_of(c->cr, text) / 2 : x, y);
 	cairo_show_text(c->cr, text);
 }
 
-static struct rgb box_color(const struct canvas *c, const struct render_input *in, const struct render_opts *opts,
-			    const struct palette *pal, u32 node)
+static struct rgb box_color(const struct canvas *c, const struct render_input *in,
+			    const struct render_opts *opts, const struct palette *pal, u32 node)
 {
 	struct color_pair p;
 
@@ -144,8 +149,9 @@ static struct rgb box_color(const struct canvas *c, const struct render_input *i
 	return c->dark ? p.dark : p.light;
 }
 
-static void draw_boxes(struct canvas *c, const struct render_input *in, const struct render_opts *opts,
-		       const struct palette *pal, const struct frame_of_picture *pic, const struct layout *l)
+static void draw_boxes(struct canvas *c, const struct render_input *in,
+		       const struct render_opts *opts, const struct palette *pal,
+		       const struct frame_of_picture *pic, const struct layout *l)
 {
 	struct buf name = BUF_INIT, label = BUF_INIT;
 	char *family = NULL;
@@ -160,13 +166,15 @@ static void draw_boxes(struct canvas *c, const struct render_input *in, const st
 		const struct box *b = &l->boxes.v[i];
 
 		set_rgb(c->cr, box_color(c, in, opts, pal, b->node));
-		cairo_rectangle(c->cr, pic->left + b->x, picture_y(pic, l->rows, b->depth), b->w > 2 ? b->w - 0.5 : b->w,
-				pic->row - 1);
+		cairo_rectangle(c->cr, pic->left + b->x, picture_y(pic, l->rows, b->depth),
+				b->w > 2 ? b->w - 0.5 : b->w, pic->row - 1);
 		cairo_fill(c->cr);
 	}
 	for (i = 0; i < l->boxes.n; i++) {
 		const struct box *b = &l->boxes.v[i];
-		bool inlined = b->node && in->profile->frames.v[in->view->nodes.v[b->node].frame].flags & FRAME_INLINED;
+		bool inlined = b->node &&
+			       in->profile->frames.v[in->view->nodes.v[b->node].frame].flags &
+				       FRAME_INLINED;
 
 		if (b->w < 12)
 			continue;
@@ -178,7 +186,9 @@ static void draw_boxes(struct canvas *c, const struct render_input *in, const st
 		if (inlined != slanted)
 			set_font(c->cr, family, inlined, pic->font_size);
 		slanted = inlined;
-		draw_text(c, pic->left + b->x + 3, picture_y(pic, l->rows, b->depth) + (pic->row - 1) / 2 + pic->font_size * 0.3,
+		draw_text(c, pic->left + b->x + 3,
+			  picture_y(pic, l->rows, b->depth) + (pic->row - 1) / 2 +
+				  pic->font_size * 0.3,
 			  c->label, buf_str(&label), false);
 	}
 	free(family);
@@ -219,13 +229,14 @@ static void draw_legend(struct canvas *c, const struct render_input *in, const s
 	buf_release(&text);
 }
 
-static void draw_foot(struct canvas *c, const struct render_input *in, const struct frame_of_picture *pic,
-		      const struct layout *l)
+static void draw_foot(struct canvas *c, const struct render_input *in,
+		      const struct frame_of_picture *pic, const struct layout *l)
 {
 	struct buf t = BUF_INIT, line = BUF_INIT;
 
 	if (in->nr_quality) {
-		buf_printf(&t, "%zu remark%s on quality (", in->nr_quality, in->nr_quality > 1 ? "s" : "");
+		buf_printf(&t, "%zu remark%s on quality (", in->nr_quality,
+			   in->nr_quality > 1 ? "s" : "");
 		buf_puts(&t, in->quality[0].text);
 		buf_puts(&t, in->nr_quality > 1 ? " \xe2\x80\xa6)  " : ")  ");
 	}
@@ -250,18 +261,24 @@ static void draw_paper(struct canvas *c, const struct frame_of_picture *pic)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		cairo_pattern_add_color_stop_rgb(p, i, c->paper[i].r / 255.0, c->paper[i].g / 255.0, c->paper[i].b / 255.0);
+		cairo_pattern_add_color_stop_rgb(p, i, c->paper[i].r / 255.0, c->paper[i].g / 255.0,
+						 c->paper[i].b / 255.0);
 	cairo_set_source(c->cr, p);
 	cairo_paint(c->cr);
 	cairo_pattern_destroy(p);
 }
 
-static void draw(cairo_t *cr, const struct render_input *in, const struct render_opts *opts, const struct palette *pal,
-		 const struct frame_of_picture *pic, const struct layout *l)
+static void draw(cairo_t *cr, const struct render_input *in, const struct render_opts *opts,
+		 const struct palette *pal, const struct frame_of_picture *pic,
+		 const struct layout *l)
 {
 	struct canvas c = {
-		.cr = cr, .dark = opts->dark, .paper = { pal->paper[0], pal->paper[1] },
-		.ink = { 0x1b, 0x1f, 0x24 }, .soft = { 0x57, 0x60, 0x6a }, .label = { 0x10, 0x13, 0x16 },
+		.cr = cr,
+		.dark = opts->dark,
+		.paper = { pal->paper[0], pal->paper[1] },
+		.ink = { 0x1b, 0x1f, 0x24 },
+		.soft = { 0x57, 0x60, 0x6a },
+		.label = { 0x10, 0x13, 0x16 },
 	};
 	cairo_font_options_t *fo = cairo_font_options_create();
 	struct buf text = BUF_INIT;
@@ -277,10 +294,12 @@ static void draw(cairo_t *cr, const struct render_input *in, const struct render
 	cairo_font_options_destroy(fo);
 	draw_paper(&c, pic);
 	set_font(cr, "sans-serif", false, 17);
-	draw_text(&c, pic->width / 2, pic->title_y, c.ink, clean(&text, opt_title(opts), strlen(opt_title(opts))), true);
+	draw_text(&c, pic->width / 2, pic->title_y, c.ink,
+		  clean(&text, opt_title(opts), strlen(opt_title(opts))), true);
 	if (pic->subtitle_y > 0) {
 		set_font(cr, "sans-serif", false, 12);
-		draw_text(&c, pic->width / 2, pic->subtitle_y, c.soft, clean(&text, opts->subtitle, strlen(opts->subtitle)), true);
+		draw_text(&c, pic->width / 2, pic->subtitle_y, c.soft,
+			  clean(&text, opts->subtitle, strlen(opts->subtitle)), true);
 	}
 	draw_legend(&c, in, pal, pic);
 	draw_boxes(&c, in, opts, pal, pic, l);
@@ -297,8 +316,9 @@ static cairo_status_t to_out(void *closure, const unsigned char *data, unsigned 
 }
 
 /* Draws on a surface and hands it to `finish`; cairo keeps the first error, told here. */
-static int draw_on(cairo_surface_t *s, double scale, const struct render_input *in, const struct render_opts *opts,
-		   const struct palette *pal, const struct frame_of_picture *pic, const struct layout *l, struct error *err)
+static int draw_on(cairo_surface_t *s, double scale, const struct render_input *in,
+		   const struct render_opts *opts, const struct palette *pal,
+		   const struct frame_of_picture *pic, const struct layout *l, struct error *err)
 {
 	cairo_t *cr = cairo_create(s);
 	cairo_status_t status;
@@ -314,16 +334,21 @@ static int draw_on(cairo_surface_t *s, double scale, const struct render_input *
 }
 
 static int write_png(struct out *o, const struct render_input *in, const struct render_opts *opts,
-		     const struct palette *pal, const struct frame_of_picture *pic, const struct layout *l, struct error *err)
+		     const struct palette *pal, const struct frame_of_picture *pic,
+		     const struct layout *l, struct error *err)
 {
-	double scale = opts->scale > 0 ? opts->scale : 1, w = pic->width * scale, h = pic->height * scale;
+	double scale = opts->scale > 0 ? opts->scale : 1, w = pic->width * scale,
+	       h = pic->height * scale;
 	cairo_surface_t *s;
 	cairo_status_t status;
 	int ret;
 
 	if (w > MAX_SIDE || h > MAX_SIDE || w * h > MAX_PIXELS)
-		return error_set(err, "a PNG of %.0f x %.0f pixels is too large (at most %d each way); a smaller --width or "
-				 "--scale, or SVG, HTML and PDF, can show it", w, h, MAX_SIDE);
+		return error_set(err,
+				 "a PNG of %.0f x %.0f pixels is too large (at most %d each way); "
+				 "a smaller --width or "
+				 "--scale, or SVG, HTML and PDF, can show it",
+				 w, h, MAX_SIDE);
 	s = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)(w + 0.999), (int)(h + 0.999));
 	ret = draw_on(s, scale, in, opts, pal, pic, l, err);
 	if (!ret) {
@@ -336,9 +361,10 @@ static int write_png(struct out *o, const struct render_input *in, const struct 
 }
 
 static int write_pdf(struct out *o, const struct render_input *in, const struct render_opts *opts,
-		     const struct palette *pal, const struct frame_of_picture *pic, const struct layout *l, struct error *err)
+		     const struct palette *pal, const struct frame_of_picture *pic,
+		     const struct layout *l, struct error *err)
 {
-	const double pt = 0.75;		/* a px of CSS is 1/96 inch, a point 1/72 */
+	const double pt = 0.75; /* a px of CSS is 1/96 inch, a point 1/72 */
 	struct buf title = BUF_INIT;
 	cairo_surface_t *s;
 	cairo_status_t status;
@@ -348,7 +374,8 @@ static int write_pdf(struct out *o, const struct render_input *in, const struct 
 #if CAIRO_VERSION >= CAIRO_VERSION_ENCODE(1, 16, 0)
 	/* A fixed date: the same graph is the same file. */
 	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
-	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_TITLE, clean(&title, opt_title(opts), strlen(opt_title(opts))));
+	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_TITLE,
+				       clean(&title, opt_title(opts), strlen(opt_title(opts))));
 	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATOR, "xenflame");
 #endif
 	ret = draw_on(s, pt, in, opts, pal, pic, l, err);
@@ -361,8 +388,8 @@ static int write_pdf(struct out *o, const struct render_input *in, const struct 
 	return ret;
 }
 
-static int draw_picture(struct out *o, const struct render_input *in, const struct render_opts *opts, bool pdf,
-			struct error *err)
+static int draw_picture(struct out *o, const struct render_input *in,
+			const struct render_opts *opts, bool pdf, struct error *err)
 {
 	struct frame_of_picture pic;
 	struct palette pal;
@@ -376,14 +403,15 @@ static int draw_picture(struct out *o, const struct render_input *in, const stru
 	picture_init(&pic, opts);
 	layout_init(&l, in->view, pic.inner, opt_min_width(opts), 0);
 	picture_rows(&pic, l.rows);
-	ret = pdf ? write_pdf(o, in, opts, &pal, &pic, &l, err) : write_png(o, in, opts, &pal, &pic, &l, err);
+	ret = pdf ? write_pdf(o, in, opts, &pal, &pic, &l, err)
+		  : write_png(o, in, opts, &pal, &pic, &l, err);
 	layout_release(&l);
 	palette_release(&pal);
 	return ret;
 }
 
-static int write_picture(struct out *o, const struct render_input *in, const struct render_opts *opts, bool pdf,
-			 struct error *err)
+static int write_picture(struct out *o, const struct render_input *in,
+			 const struct render_opts *opts, bool pdf, struct error *err)
 {
 	struct picture_input pi;
 	int ret = picture_begin(&pi, in, opts, err);
@@ -394,12 +422,14 @@ static int write_picture(struct out *o, const struct render_input *in, const str
 	return ret;
 }
 
-static int png_write(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int png_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		     struct error *err)
 {
 	return write_picture(o, in, opts, false, err);
 }
 
-static int pdf_write(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int pdf_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		     struct error *err)
 {
 	return write_picture(o, in, opts, true, err);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Callgrind's profile format, for KCachegrind, QCachegrind and callgrind_annotate: what each function costs itself, and
- * each call from one function to another with what is spent below it.
+ * Callgrind's profile format, for KCachegrind, QCachegrind and callgrind_annotate: what each
+ * function costs itself, and each call from one function to another with what is spent below it.
  *
- * Facts: the format's specification in Valgrind's manual.  Names are written once and then by number; a position is a line
- * number, 0 where it is not known.  Costs are a column an event.  Calling contexts are merged: a call that is met again
- * below itself (recursion) is counted where it is outermost, so a call's cost is never more than the whole.  The number
- * of calls is not known to a profile of samples and is 1.
+ * Facts: the format's specification in Valgrind's manual.  Names are written once and then by
+ * number; a position is a line number, 0 where it is not known.  Costs are a column an event.
+ * Calling contexts are merged: a call that is met again below itself (recursion) is counted where
+ * it is outermost, so a call's cost is never more than the whole.  The number of calls is not known
+ * to a profile of samples and is 1.
  */
 #include "render/export.h"
 
 struct call {
-	u32 caller, callee;		/* numbers of export_frames */
-	u32 open;			/* how often on the current path */
+	u32 caller, callee; /* numbers of export_frames */
+	u32 open;           /* how often on the current path */
 };
 
 struct callgrind {
@@ -22,8 +23,8 @@ struct callgrind {
 	struct export_parts parts;
 	VEC(struct call) calls;
 	struct index index;
-	u64 *self, *below;		/* by function, by call: a number an event */
-	u8 *told;			/* by string: 1 file, 2 module, 4 function */
+	u64 *self, *below; /* by function, by call: a number an event */
+	u8 *told;          /* by string: 1 file, 2 module, 4 function */
 };
 
 static bool call_eq(const void *ctx, u32 id, const void *key)
@@ -53,7 +54,7 @@ static void add_part(struct callgrind *c, size_t column, const u32 *call_of)
 	const struct export_part *part = &c->parts.v.v[column];
 	const struct view_node *nodes = c->v->nodes.v;
 	size_t events = c->parts.v.n;
-	VEC(u32) open = { 0 };		/* calls on the current path */
+	VEC(u32) open = { 0 }; /* calls on the current path */
 	u32 i;
 
 	for (i = part->top; i < nodes[part->top].end; i++) {
@@ -110,7 +111,8 @@ static void put_string(struct callgrind *c, const char *key, str_id id, u8 kind)
 	buf_putc(b, '\n');
 }
 
-static void put_function(struct callgrind *c, const char *key, u32 number, u8 *told, bool all, struct buf *name)
+static void put_function(struct callgrind *c, const char *key, u32 number, u8 *told, bool all,
+			 struct buf *name)
 {
 	struct buf *b = &c->o->buf;
 
@@ -172,7 +174,10 @@ static void write_head(struct callgrind *c, const struct render_opts *opts)
 		else
 			buf_puts(b, "samples");
 		for (k = start; k < b->n; k++)
-			if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", b->p[k]) || !b->p[k])
+			if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_",
+				    b->p[k]) ||
+			    !b->p[k])
 				b->p[k] = '_';
 	}
 	buf_puts(b, "\nsummary:");
@@ -204,7 +209,7 @@ static void write_functions(struct callgrind *c, bool all)
 		for (e = 0; e < events; e++)
 			costs = costs || c->self[i * events + e];
 		if (!calls && !costs)
-			continue;	/* a group of an event, which has a column instead */
+			continue; /* a group of an event, which has a column instead */
 		buf_putc(b, '\n');
 		put_string(c, "ob", f->module, NAME_MODULE);
 		put_string(c, "fl", f->file, NAME_FILE);
@@ -229,8 +234,8 @@ static void write_functions(struct callgrind *c, bool all)
 	buf_release(&name);
 }
 
-static int callgrind_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
-			   struct error *err)
+static int callgrind_write(struct out *o, const struct render_input *in,
+			   const struct render_opts *opts, struct error *err)
 {
 	struct callgrind c = { .o = o, .v = in->view };
 	u32 *call_of = xcalloc(in->view->nodes.n, sizeof(*call_of));
@@ -249,8 +254,10 @@ static int callgrind_write(struct out *o, const struct render_input *in, const s
 
 		for (i = part->top; i < c.v->nodes.v[part->top].end; i++)
 			if (c.v->nodes.v[i].depth > part->depth + 1)
-				call_of[i] = find_call(&c, c.frames.number[c.v->nodes.v[c.v->nodes.v[i].parent].frame],
-						       c.frames.number[c.v->nodes.v[i].frame]);
+				call_of[i] = find_call(
+					&c,
+					c.frames.number[c.v->nodes.v[c.v->nodes.v[i].parent].frame],
+					c.frames.number[c.v->nodes.v[i].frame]);
 	}
 	c.self = xcalloc(c.frames.v.n, c.parts.v.n * sizeof(*c.self));
 	c.below = xcalloc(c.calls.n, c.parts.v.n * sizeof(*c.below));

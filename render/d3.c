@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The JSON tree that d3-flame-graph draws: name, value (total), children; libtype chooses the colour ("kernel", "jit"
- * and "inlined" are its own words), and of a comparison delta.
+ * The JSON tree that d3-flame-graph draws: name, value (total), children; libtype chooses the
+ * colour ("kernel", "jit" and "inlined" are its own words), and of a comparison delta.
  */
 #include "render/export.h"
 
@@ -20,7 +20,8 @@ static const char *libtype(const struct frame *f)
 	return f->flags & FRAME_INLINED ? "inlined" : "";
 }
 
-static void write_node(struct out *o, struct buf *scratch, const struct view *v, u32 i, const struct render_opts *opts)
+static void write_node(struct out *o, struct buf *scratch, const struct view *v, u32 i,
+		       const struct render_opts *opts)
 {
 	const struct view_node *n = &v->nodes.v[i];
 	struct buf *b = &o->buf;
@@ -43,16 +44,20 @@ static void write_node(struct out *o, struct buf *scratch, const struct view *v,
 	buf_u64(b, n->total);
 	if (v->is_diff) {
 		buf_puts(b, ",\"delta\":");
-		buf_f(b, (double)n->total - (v->diff ? v->diff->base_scale : 1) * (double)view_base_total(v, i), 3);
+		buf_f(b,
+		      (double)n->total -
+			      (v->diff ? v->diff->base_scale : 1) * (double)view_base_total(v, i),
+		      3);
 	}
 	buf_puts(b, ",\"children\":[");
 }
 
-static int d3_write(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int d3_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		    struct error *err)
 {
 	const struct view *v = in->view;
 	struct buf scratch = BUF_INIT;
-	u32 i, open = 0;	/* depth of the node whose list of children is open */
+	u32 i, open = 0; /* depth of the node whose list of children is open */
 
 	(void)err;
 	for (i = 0; i < v->nodes.n; i++) {

@@ -2,9 +2,10 @@
 /*
  * The data block of SVG and HTML: the whole view, nothing left out.
  *
- * An element <script id="xenflame-data" type="application/json"> whose text is a JSON object, or, with the
- * attribute data-encoding="gzip+base64", the base64 (RFC 4648, no line breaks) of the gzip of that text.
- * JSON strings have `<`, `>` and `&` escaped as \u00XX, so the text is the same in XML and in HTML.  Members:
+ * An element <script id="xenflame-data" type="application/json"> whose text is a JSON object, or,
+ * with the attribute data-encoding="gzip+base64", the base64 (RFC 4648, no line breaks) of the gzip
+ * of that text. JSON strings have `<`, `>` and `&` escaped as \u00XX, so the text is the same in
+ * XML and in HTML.  Members:
  *
  *   format      "xenflame"
  *   version     1
@@ -13,46 +14,38 @@
  *   spaces      names of spaces; frames.space are indices in it
  *   strings     strings[0] is ""; the columns of frames hold indices in it
  *   frames      columns with one item a frame, sorted by function, space, module:
- *                 name           each less the one before (the first less 0): 1, or 0 for the same name again
- *                 suffix         title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12" …)
- *                 module, file   0: not known
- *                 line           0: not known
- *                 space
- *                 flags          bits of enum frame_flag (base/base.h)
- *                 color          index in palette
- *   nodes       columns with one item a node, in preorder; item 0 is the root (no frame: callee[0] and up[0] are 0):
- *                 up             levels climbed from the node before: depth[i] = depth[i - 1] + 1 - up[i]
- *                 callee         which callee of its parent's frame the node is: 0, one that has not stood
- *                                on that frame before, namely the next item of fresh; k > 0, the k-th one
- *                                that has.  The root counts as a frame of its own here.  The same calls come again
- *                                and again, so this takes half the space of frames' numbers.
- *                 fresh          indices in frames, one for each 0 of callee but the root's
- *                 self           weight of the stack that ends here
+ *                 name           each less the one before (the first less 0): 1, or 0 for the same
+ * name again suffix         title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12"
+ * …) module, file   0: not known line           0: not known space flags          bits of enum
+ * frame_flag (base/base.h) color          index in palette nodes       columns with one item a
+ * node, in preorder; item 0 is the root (no frame: callee[0] and up[0] are 0): up levels climbed
+ * from the node before: depth[i] = depth[i - 1] + 1 - up[i] callee         which callee of its
+ * parent's frame the node is: 0, one that has not stood on that frame before, namely the next item
+ * of fresh; k > 0, the k-th one that has.  The root counts as a frame of its own here.  The same
+ * calls come again and again, so this takes half the space of frames' numbers. fresh indices in
+ * frames, one for each 0 of callee but the root's self           weight of the stack that ends here
  *                 base           only when two profiles are compared: self in the one compared with
  *                 sure           the same: numbers of the nodes whose total differs beyond noise
- *                 idle           HTML only, when there are any: numbers of the nodes whose self waits for work, each
- *                                less the one before
- *   base_scale  only when two profiles are compared: base times this is comparable with self
- *   by_event    true, HTML only: the view is of all events and the root's children are the events
- *   times       only when the profile has kept its samples, in order of time:
- *                 unit           ns of a tick
- *                 start          ns, of the first sample (a string of digits)
+ *                 idle           HTML only, when there are any: numbers of the nodes whose self
+ * waits for work, each less the one before base_scale  only when two profiles are compared: base
+ * times this is comparable with self by_event    true, HTML only: the view is of all events and the
+ * root's children are the events times       only when the profile has kept its samples, in order
+ * of time: unit           ns of a tick start          ns, of the first sample (a string of digits)
  *                 step           ticks since the sample before
  *                 node           number of the node that the sample belongs to
  *                 weight         left out when all are 1
  *                 and, HTML only, each pair where known:
- *                 cpus, cpu      numbers of processors, null: not known; for each sample an index in them
- *                 pids, tids, thread   of each thread, null: not known; for each sample 0 when it is of the same
- *                                thread as the sample before on its processor, else 1 more than an index in them
- *   palette     pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
- *   class_color, root_color        indices in palette: legend (hypervisor, kernel, user, JIT, guest kernel,
- *                 guest user, other) and the box of all
- *   facts       pairs of strings
- *   quality     objects {name, text, count, strict}
- *   options     palette, height, font, fontsize, icicle, negate, factor, minwidth, background (or null)
+ *                 cpus, cpu      numbers of processors, null: not known; for each sample an index
+ * in them pids, tids, thread   of each thread, null: not known; for each sample 0 when it is of the
+ * same thread as the sample before on its processor, else 1 more than an index in them palette
+ * pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper] class_color, root_color
+ * indices in palette: legend (hypervisor, kernel, user, JIT, guest kernel, guest user, other) and
+ * the box of all facts       pairs of strings quality     objects {name, text, count, strict}
+ *   options     palette, height, font, fontsize, icicle, negate, factor, minwidth, background (or
+ * null)
  *
- * Numbers over 2^53 are written as strings of digits, since JSON readers keep no more; here these can be
- * self, base, total and count.
+ * Numbers over 2^53 are written as strings of digits, since JSON readers keep no more; here these
+ * can be self, base, total and count.
  */
 #include <zlib.h>
 
@@ -60,26 +53,28 @@
 
 /* ---- the element: JSON, gzip, base64 ---- */
 
-#define GZIP_FROM	(32 * 1024)	/* bytes of JSON from which on it is compressed */
-#define BEST_UNTIL	(2u << 20)	/* bytes of JSON until which it is compressed as well as can be */
-#define GOOD_UNTIL	(4u << 20)	/* bytes of JSON behind which it is compressed fast */
-#define PIECE		(256 * 1024)	/* bytes that are compressed at once when there are more */
+#define GZIP_FROM  (32 * 1024)  /* bytes of JSON from which on it is compressed */
+#define BEST_UNTIL (2u << 20)   /* bytes of JSON until which it is compressed as well as can be */
+#define GOOD_UNTIL (4u << 20)   /* bytes of JSON behind which it is compressed fast */
+#define PIECE      (256 * 1024) /* bytes that are compressed at once when there are more */
 
-/* What becomes of the JSON.  Nothing is written before it is over or BEST_UNTIL long: then how is known. */
+/* What becomes of the JSON.  Nothing is written before it is over or BEST_UNTIL long: then how is
+ * known. */
 struct sink {
 	struct out *o;
-	bool plain;		/* no compression, whatever its length is */
+	bool plain; /* no compression, whatever its length is */
 	bool started, fast;
-	size_t limit;		/* bytes of text from which on sink_pass() is to be called */
-	struct buf text;	/* JSON that has not been passed on */
-	struct buf packed;	/* gzip that is not yet base64: less than three bytes between calls */
+	size_t limit;      /* bytes of text from which on sink_pass() is to be called */
+	struct buf text;   /* JSON that has not been passed on */
+	struct buf packed; /* gzip that is not yet base64: less than three bytes between calls */
 	z_stream z;
 };
 
 /* All whole groups of three bytes, with `end` the rest too. */
 static void put_base64(struct sink *s, bool end)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const u8 *p = (const u8 *)s->packed.p;
 	size_t n = s->packed.n, whole = n - n % 3, i;
 	struct buf *b = &s->o->buf;
@@ -123,13 +118,15 @@ static void sink_start(struct sink *s)
 		out_puts(s->o, "<script id=\"xenflame-data\" type=\"application/json\">");
 		return;
 	}
-	out_puts(s->o, "<script id=\"xenflame-data\" type=\"application/gzip\" data-encoding=\"gzip+base64\">");
+	out_puts(s->o, "<script id=\"xenflame-data\" type=\"application/gzip\" "
+		       "data-encoding=\"gzip+base64\">");
 	/*
-	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten times as long
-	 * on columns of numbers: worth it for what is mailed, not for a million nodes.  Level 4 takes a quarter of
-	 * the time of 6 for 7 % more.
+	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten
+	 * times as long on columns of numbers: worth it for what is mailed, not for a million
+	 * nodes.  Level 4 takes a quarter of the time of 6 for 7 % more.
 	 */
-	if (deflateInit2(&s->z, s->text.n < BEST_UNTIL ? 9 : 6, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&s->z, s->text.n < BEST_UNTIL ? 9 : 6, Z_DEFLATED, 15 + 16, 9,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
 		abort();
 }
 
@@ -218,7 +215,8 @@ static void put_str(struct buf *b, const char *s, size_t n)
 
 		if (c == '>' || c == '&') {
 			buf_printf(b, "\\u%04x", c);
-		} else if (c == 0xef && i + 2 < tail.n && (u8)tail.p[i + 1] == 0xbf && (u8)tail.p[i + 2] >= 0xbe) {
+		} else if (c == 0xef && i + 2 < tail.n && (u8)tail.p[i + 1] == 0xbf &&
+			   (u8)tail.p[i + 2] >= 0xbe) {
 			buf_printf(b, "\\uff%02x", (u8)tail.p[i + 2] + 0x40);
 			i += 2;
 		} else {
@@ -288,10 +286,10 @@ static int cmp_frame(const void *pa, const void *pb)
 
 struct used {
 	VEC(frame_id) frames;
-	u32 *number;		/* by frame_id */
-	VEC(str_id) strings;	/* [0] is the empty one */
-	u32 *string;		/* by str_id: index in strings, or UINT32_MAX */
-	struct strtab suffixes;	/* ids are indices in suffix_string */
+	u32 *number;            /* by frame_id */
+	VEC(str_id) strings;    /* [0] is the empty one */
+	u32 *string;            /* by str_id: index in strings, or UINT32_MAX */
+	struct strtab suffixes; /* ids are indices in suffix_string */
 	VEC(u32) suffix_string;
 };
 
@@ -344,8 +342,8 @@ static u32 string_of(struct used *u, str_id id)
 /* One column: name, then `get` of each used frame. */
 enum column { COL_NAME, COL_MODULE, COL_FILE, COL_LINE, COL_SPACE, COL_FLAGS, COL_COLOR };
 
-static void put_frame_column(struct buf *b, const char *name, struct used *u, const struct profile *p,
-			     const struct palette *pal, enum column col)
+static void put_frame_column(struct buf *b, const char *name, struct used *u,
+			     const struct profile *p, const struct palette *pal, enum column col)
 {
 	u32 before = 0;
 	size_t i;
@@ -356,32 +354,19 @@ static void put_frame_column(struct buf *b, const char *name, struct used *u, co
 		u32 v = 0;
 
 		switch (col) {
-		case COL_NAME:
-			v = string_of(u, f->function);
-			break;
-		case COL_MODULE:
-			v = string_of(u, f->module);
-			break;
-		case COL_FILE:
-			v = string_of(u, f->file);
-			break;
-		case COL_LINE:
-			v = f->line;
-			break;
-		case COL_SPACE:
-			v = f->space;
-			break;
-		case COL_FLAGS:
-			v = f->flags;
-			break;
-		case COL_COLOR:
-			v = pal->frame[u->frames.v[i]];
-			break;
+		case COL_NAME: v = string_of(u, f->function); break;
+		case COL_MODULE: v = string_of(u, f->module); break;
+		case COL_FILE: v = string_of(u, f->file); break;
+		case COL_LINE: v = f->line; break;
+		case COL_SPACE: v = f->space; break;
+		case COL_FLAGS: v = f->flags; break;
+		case COL_COLOR: v = pal->frame[u->frames.v[i]]; break;
 		}
 		if (i)
 			buf_putc(b, ',');
 		if (col == COL_NAME) {
-			/* Frames are sorted by name and this is the first column: numbers never fall. */
+			/* Frames are sorted by name and this is the first column: numbers never
+			 * fall. */
 			buf_u64(b, v - before);
 			before = v;
 		} else {
@@ -391,8 +376,10 @@ static void put_frame_column(struct buf *b, const char *name, struct used *u, co
 	buf_puts(b, "],\n");
 }
 
-/* Suffixes are what profile_frame_name() puts behind the function; indices follow those of `strings`. */
-static void put_suffixes(struct buf *b, struct used *u, const struct profile *p, bool all, struct buf *texts)
+/* Suffixes are what profile_frame_name() puts behind the function; indices follow those of
+ * `strings`. */
+static void put_suffixes(struct buf *b, struct used *u, const struct profile *p, bool all,
+			 struct buf *texts)
 {
 	struct buf name = BUF_INIT;
 	size_t i, k;
@@ -409,7 +396,8 @@ static void put_suffixes(struct buf *b, struct used *u, const struct profile *p,
 			for (k = u->suffix_string.n; k <= id; k++)
 				vec_push(&u->suffix_string, UINT32_MAX);
 			if (u->suffix_string.v[id] == UINT32_MAX) {
-				/* Behind all the strings of frames; the caller has numbered these already. */
+				/* Behind all the strings of frames; the caller has numbered these
+				 * already. */
 				u->suffix_string.v[id] = (u32)u->strings.n;
 				vec_push(&u->strings, 0);
 				buf_puts(texts, ",\n");
@@ -428,7 +416,7 @@ static void put_suffixes(struct buf *b, struct used *u, const struct profile *p,
 /* A call that has been seen: frame below frame (the root: number of frames). */
 struct call {
 	u32 caller, callee;
-	u32 rank;		/* 1: the first callee of that caller */
+	u32 rank; /* 1: the first callee of that caller */
 };
 
 struct calls {
@@ -457,7 +445,8 @@ static void put_callees(struct sink *s, const struct view *v, const struct used 
 	buf_puts(b, "],\n\"callee\":[0");
 	for (i = 1; i < v->nodes.n; i++) {
 		u32 parent = v->nodes.v[i].parent;
-		struct call c = { parent ? u->number[v->nodes.v[parent].frame] : nf, u->number[v->nodes.v[i].frame], 0 };
+		struct call c = { parent ? u->number[v->nodes.v[parent].frame] : nf,
+				  u->number[v->nodes.v[i].frame], 0 };
 		u64 hash = hash_u64((u64)c.caller << 32 | c.callee);
 		u32 id = index_find(&calls.index, hash, call_eq, &calls, &c), rank = 0;
 
@@ -548,8 +537,8 @@ static void put_nodes(struct sink *s, const struct view *v, const struct used *u
 	buf_puts(b, "}");
 }
 
-#define TIMES_MAX	2000000		/* samples; more are not worth their bytes in a page */
-#define TICKS_MIN	100000		/* of the whole time: that fine is enough for any window */
+#define TIMES_MAX 2000000 /* samples; more are not worth their bytes in a page */
+#define TICKS_MIN 100000  /* of the whole time: that fine is enough for any window */
 
 /* ---- who and where, by sample ---- */
 
@@ -672,7 +661,9 @@ static void put_times(struct buf *b, const struct view *v, bool regroup)
 
 		for (unit = 1; unit <= span / TICKS_MIN / 10; unit *= 10)
 			;
-		buf_printf(b, "\"times\":{\"unit\":%" PRIu64 ",\"start\":\"%" PRIu64 "\",\n\"step\":[", unit, start);
+		buf_printf(b,
+			   "\"times\":{\"unit\":%" PRIu64 ",\"start\":\"%" PRIu64 "\",\n\"step\":[",
+			   unit, start);
 		for (i = 0; i < p.v.n; i++) {
 			u64 tick = (p.v.v[i].time - start) / unit;
 
@@ -840,7 +831,8 @@ static void put_json(struct sink *s, const struct render_input *in, const struct
 	buf_puts(b, "},\n\"strings\":[\"\"");
 	for (i = 1; i < named; i++) {
 		buf_puts(b, ",\n");
-		put_str(b, strtab_get(p->strings, u.strings.v[i]), strtab_len(p->strings, u.strings.v[i]));
+		put_str(b, strtab_get(p->strings, u.strings.v[i]),
+			strtab_len(p->strings, u.strings.v[i]));
 	}
 	buf_put(b, suffixes.p, suffixes.n);
 	buf_puts(b, "],\n");

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A comparison as text: what changed, by how much and how surely, a line a function.  The surest and largest changes of
- * a function's own weight come first; changes within noise are counted, and the largest of them listed.
+ * A comparison as text: what changed, by how much and how surely, a line a function.  The surest
+ * and largest changes of a function's own weight come first; changes within noise are counted, and
+ * the largest of them listed.
  */
 #include <math.h>
 
 #include "render/export.h"
 
-#define CHANGED_LINES	60
-#define NOISE_LINES	10
+#define CHANGED_LINES 60
+#define NOISE_LINES   10
 
 static double percent(double x, double whole)
 {
@@ -26,10 +27,12 @@ static void put_clean(struct buf *b, const char *s, size_t n)
 			b->p[i] = '?';
 }
 
-static void put_change(struct buf *b, double was, double is, const struct diff_noise *noise, double whole)
+static void put_change(struct buf *b, double was, double is, const struct diff_noise *noise,
+		       double whole)
 {
-	buf_printf(b, "%7.2f %7.2f %+8.2f %7.2f %c ", percent(was, whole), percent(is, whole), percent(is - was, whole),
-		   percent(noise->half, whole), noise->changed ? '*' : ' ');
+	buf_printf(b, "%7.2f %7.2f %+8.2f %7.2f %c ", percent(was, whole), percent(is, whole),
+		   percent(is - was, whole), percent(noise->half, whole),
+		   noise->changed ? '*' : ' ');
 }
 
 static bool is_changed(const struct diff_function *f)
@@ -37,12 +40,14 @@ static bool is_changed(const struct diff_function *f)
 	return f->self_noise.changed || f->total_noise.changed;
 }
 
-static void put_function(struct buf *b, struct buf *tmp, const struct view *v, const struct diff_function *f,
-			 const struct render_opts *opts)
+static void put_function(struct buf *b, struct buf *tmp, const struct view *v,
+			 const struct diff_function *f, const struct render_opts *opts)
 {
 	const struct frame *frame = &v->profile->frames.v[f->frame];
 	double whole = (double)v->nodes.v[0].total;
-	const char *color = !opts->color || !is_changed(f) ? "" : f->self > f->base_self ? "\033[31m" : "\033[34m";
+	const char *color = !opts->color || !is_changed(f) ? ""
+			    : f->self > f->base_self       ? "\033[31m"
+							   : "\033[34m";
 
 	put_change(b, f->base_self, f->self, &f->self_noise, whole);
 	put_change(b, f->base_total, f->total, &f->total_noise, whole);
@@ -54,27 +59,34 @@ static void put_function(struct buf *b, struct buf *tmp, const struct view *v, c
 		buf_puts(b, "\033[0m");
 	if (frame->module) {
 		buf_puts(b, "  ");
-		put_clean(b, strtab_get(v->profile->strings, frame->module), strtab_len(v->profile->strings, frame->module));
+		put_clean(b, strtab_get(v->profile->strings, frame->module),
+			  strtab_len(v->profile->strings, frame->module));
 	}
 	buf_putc(b, '\n');
 }
 
 static void put_head(struct buf *b, const struct view *v, const struct render_opts *opts)
 {
-	static const char *const norms[] = { "shares of the whole", "weight a second", "weights as they are" };
+	static const char *const norms[] = { "shares of the whole", "weight a second",
+					     "weights as they are" };
 	const struct view_diff *d = v->diff;
 
 	if (opts->title) {
 		put_clean(b, opts->title, strlen(opts->title));
 		buf_putc(b, '\n');
 	}
-	buf_printf(b, "before: %" PRIu64 " samples, after: %" PRIu64 " samples; compared: %s\n", d->base_samples, d->samples,
-		   norms[d->norm]);
+	buf_printf(b, "before: %" PRIu64 " samples, after: %" PRIu64 " samples; compared: %s\n",
+		   d->base_samples, d->samples, norms[d->norm]);
 	if (d->slices)
-		buf_printf(b, "noise: from %u slices of time, intervals of %.4g %%\n", d->slices, 100 * d->confidence);
+		buf_printf(b, "noise: from %u slices of time, intervals of %.4g %%\n", d->slices,
+			   100 * d->confidence);
 	else
-		buf_printf(b, "noise: from the number of samples alone, intervals of %.4g %%\n", 100 * d->confidence);
-	buf_printf(b, "*: beyond noise; among equal recordings that shows in %.4g %% of comparisons at most\n\n", 100 * d->rate);
+		buf_printf(b, "noise: from the number of samples alone, intervals of %.4g %%\n",
+			   100 * d->confidence);
+	buf_printf(b,
+		   "*: beyond noise; among equal recordings that shows in %.4g %% of comparisons "
+		   "at most\n\n",
+		   100 * d->rate);
 }
 
 void export_diff_table(struct out *o, const struct view *v, const struct render_opts *opts)
@@ -88,7 +100,8 @@ void export_diff_table(struct out *o, const struct view *v, const struct render_
 		changed += is_changed(&d->functions.v[i]);
 	if (changed)
 		buf_puts(b, "     own, % of the whole               with what it calls\n"
-			    " before   after   change     +/-     before   after   change     +/-   function\n");
+			    " before   after   change     +/-     before   after   change     +/-  "
+			    " function\n");
 	else
 		buf_puts(b, "Nothing has changed beyond noise.\n");
 	for (i = 0; i < d->functions.n && shown < CHANGED_LINES; i++)

@@ -92,7 +92,8 @@ bool export_is_inlined(const struct view *v, u32 node)
 	if (!(f->flags & FRAME_INLINED) || !parent)
 		return false;
 	outer = &v->profile->frames.v[v->nodes.v[parent].frame];
-	return outer->module == f->module && outer->space == f->space && !(outer->flags & FRAME_GROUP);
+	return outer->module == f->module && outer->space == f->space &&
+	       !(outer->flags & FRAME_GROUP);
 }
 
 const char *export_title(const struct render_opts *opts)
@@ -110,7 +111,8 @@ void export_json_id(struct buf *b, const struct strtab *t, str_id id)
 	buf_json(b, strtab_get(t, id), strtab_len(t, id));
 }
 
-void export_json_frame(struct buf *b, struct buf *scratch, const struct profile *p, frame_id f, bool all)
+void export_json_frame(struct buf *b, struct buf *scratch, const struct profile *p, frame_id f,
+		       bool all)
 {
 	buf_clear(scratch);
 	profile_frame_label(p, f, all, scratch);

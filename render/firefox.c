@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Firefox Profiler's processed profile, version 66, which later versions of profiler.firefox.com read by upgrading.
+ * Firefox Profiler's processed profile, version 66, which later versions of profiler.firefox.com
+ * read by upgrading.
  *
- * Facts: docs-developer/CHANGELOG-formats.md and the types in src/types/profile.ts of firefox-devtools/profiler.  All
- * tables but samples and markers are in `shared` (version 60); stacks name their parent by how far back it is, 0 for a root
- * (66); sources stand in a table of their own (58, 61, 64); the category of a frame is that of its stack (53), and
- * one category is grey.  Process ids are strings (47).
+ * Facts: docs-developer/CHANGELOG-formats.md and the types in src/types/profile.ts of
+ * firefox-devtools/profiler.  All tables but samples and markers are in `shared` (version 60);
+ * stacks name their parent by how far back it is, 0 for a root (66); sources stand in a table of
+ * their own (58, 61, 64); the category of a frame is that of its stack (53), and one category is
+ * grey.  Process ids are strings (47).
  *
- * A thread each pid, tid and comm, and a set for each event.  The comm is the thread's name and no frame.
+ * A thread each pid, tid and comm, and a set for each event.  The comm is the thread's name and no
+ * frame.
  */
 #include "render/threads.h"
 
-enum category {
-	CAT_USER, CAT_KERNEL, CAT_HV, CAT_GUEST, CAT_OTHER, CAT_NR
-};
+enum category { CAT_USER, CAT_KERNEL, CAT_HV, CAT_GUEST, CAT_OTHER, CAT_NR };
 
 static const char *const categories[CAT_NR][2] = {
-	{ "User", "yellow" }, { "Kernel", "orange" }, { "Hypervisor", "red" }, { "Guest", "green" }, { "Other", "grey" },
+	{ "User", "yellow" }, { "Kernel", "orange" }, { "Hypervisor", "red" },
+	{ "Guest", "green" }, { "Other", "grey" },
 };
 
 static enum category category_of(const struct frame *f)
@@ -39,10 +41,10 @@ struct firefox {
 	const struct profile *p;
 	struct threads threads;
 	struct export_frames frames;
-	struct strtab strings;		/* the file's */
-	VEC(str_id) modules, files;	/* of the profile; tables of the file */
-	u32 *module_of, *file_of;	/* by string: place + 1 */
-	u32 *stack;			/* by node: place in the stack table, UINT32_MAX: none */
+	struct strtab strings;      /* the file's */
+	VEC(str_id) modules, files; /* of the profile; tables of the file */
+	u32 *module_of, *file_of;   /* by string: place + 1 */
+	u32 *stack;                 /* by node: place in the stack table, UINT32_MAX: none */
 	VEC(u32) stack_nodes;
 };
 
@@ -82,7 +84,8 @@ static void put_text_cell(struct firefox *x, size_t i, const char *text)
 }
 
 /* A column that says the same for all. */
-static void constant_column(struct firefox *x, const char *name, bool first, const char *text, size_t n)
+static void constant_column(struct firefox *x, const char *name, bool first, const char *text,
+			    size_t n)
 {
 	size_t i;
 
@@ -137,7 +140,8 @@ static void number_stacks(struct firefox *x)
 		for (i = part->top; i < nodes[part->top].end; i++) {
 			if (nodes[i].depth <= part->depth)
 				continue;
-			if (nodes[i].depth == part->depth + 1 && x->p->frames.v[nodes[i].frame].flags & FRAME_GROUP)
+			if (nodes[i].depth == part->depth + 1 &&
+			    x->p->frames.v[nodes[i].frame].flags & FRAME_GROUP)
 				continue;
 			x->stack[i] = (u32)x->stack_nodes.n;
 			vec_push(&x->stack_nodes, i);
@@ -255,10 +259,11 @@ static void write_shared(struct firefox *x, bool all)
 		put_cell(x, i, string_of(x, x->modules.v[i]));
 	out_puts(x->o, "]");
 	constant_column(x, "host", false, "null", x->modules.n);
-	constant_column(x, "type", false, "1", x->modules.n);	/* a library */
+	constant_column(x, "type", false, "1", x->modules.n); /* a library */
 	put_length(x, x->modules.n);
 
-	out_puts(x->o, ",\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}");
+	out_puts(x->o, ",\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],"
+		       "\"functionSize\":[],\"length\":0}");
 	out_puts(x->o, ",\n\"sources\":{");
 	constant_column(x, "id", true, "null", x->files.n);
 	open_column(x, "filename", false);
@@ -270,7 +275,8 @@ static void write_shared(struct firefox *x, bool all)
 	constant_column(x, "sourceMapURL", false, "null", x->files.n);
 	constant_column(x, "content", false, "null", x->files.n);
 	put_length(x, x->files.n);
-	out_puts(x->o, ",\n\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0}");
+	out_puts(x->o, ",\n\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],"
+		       "\"length\":0}");
 
 	/* Last: the tables above have added what they name. */
 	out_puts(x->o, ",\n\"stringArray\":[");
@@ -302,24 +308,27 @@ static void put_entry(struct buf *b, bool *first, const char *label, const char 
 	buf_putc(b, '}');
 }
 
-static void write_meta(struct firefox *x, const struct render_input *in, const struct render_opts *opts)
+static void write_meta(struct firefox *x, const struct render_input *in,
+		       const struct render_opts *opts)
 {
 	struct buf *b = &x->o->buf;
 	bool first = true;
 	size_t i;
 
-	buf_puts(b, "{\"meta\":{\"preprocessedProfileVersion\":66,\"version\":24,\"processType\":0,\"stackwalk\":1,\"debug\":0,"
+	buf_puts(b, "{\"meta\":{\"preprocessedProfileVersion\":66,\"version\":24,\"processType\":0,"
+		    "\"stackwalk\":1,\"debug\":0,"
 		    "\"startTime\":0,\"interval\":");
 	put_ms(b, x->threads.interval ? x->threads.interval : 1000000);
 	buf_puts(b, ",\"product\":");
 	export_json(b, export_title(opts));
 	buf_puts(b, ",\"importedFrom\":");
 	export_json(b, PACKAGE_STRING);
-	buf_puts(b, ",\"symbolicated\":true,\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,"
+	buf_puts(b, ",\"symbolicated\":true,\"usesOnlyOneStackType\":true,"
+		    "\"sourceCodeIsNotOnSearchfox\":true,"
 		    "\"markerSchema\":[],\"categories\":[");
 	for (i = 0; i < CAT_NR; i++)
-		buf_printf(b, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}", i ? "," : "",
-			   categories[i][0], categories[i][1]);
+		buf_printf(b, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
+			   i ? "," : "", categories[i][0], categories[i][1]);
 	buf_puts(b, "],\n\"extra\":[{\"label\":\"Recording\",\"entries\":[");
 	for (i = 0; i < in->nr_facts; i++)
 		put_entry(b, &first, in->facts[i].key, in->facts[i].value);
@@ -367,10 +376,14 @@ static void write_thread(struct firefox *x, const struct thread *t, size_t numbe
 	if (t->pid == UINT32_MAX)
 		buf_printf(b, ",\"isMainThread\":true,\"pid\":\"%zu\",\"tid\":%zu", number, number);
 	else
-		buf_printf(b, ",\"isMainThread\":%s,\"pid\":\"%u\",\"tid\":%u", t->pid == t->tid ? "true" : "false", t->pid, t->tid);
-	buf_puts(b, ",\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,"
-		    "\"unregisterTime\":null,\"pausedRanges\":[],\n\"markers\":{\"data\":[],\"name\":[],\"startTime\":[],"
-		    "\"endTime\":[],\"phase\":[],\"category\":[],\"length\":0},\n\"samples\":{\"weightType\":\"samples\"");
+		buf_printf(b, ",\"isMainThread\":%s,\"pid\":\"%u\",\"tid\":%u",
+			   t->pid == t->tid ? "true" : "false", t->pid, t->tid);
+	buf_puts(b, ",\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":"
+		    "null,\"registerTime\":0,"
+		    "\"unregisterTime\":null,\"pausedRanges\":[],\n\"markers\":{\"data\":[],"
+		    "\"name\":[],\"startTime\":[],"
+		    "\"endTime\":[],\"phase\":[],\"category\":[],\"length\":0},\n\"samples\":{"
+		    "\"weightType\":\"samples\"");
 	open_column(x, "stack", false);
 	for (i = 0; i < t->samples.n; i++) {
 		u32 stack = x->stack[t->samples.v[i].node];
@@ -397,7 +410,8 @@ static void write_thread(struct firefox *x, const struct thread *t, size_t numbe
 	out_puts(x->o, "}");
 }
 
-static int firefox_write(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int firefox_write(struct out *o, const struct render_input *in,
+			 const struct render_opts *opts, struct error *err)
 {
 	struct firefox x = { .o = o, .v = in->view, .p = in->profile };
 	size_t i;

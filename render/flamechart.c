@@ -9,8 +9,8 @@
 
 struct when {
 	u64 time;
-	size_t order;		/* of samples at one time: as they came */
-	u32 node;		/* of the view */
+	size_t order; /* of samples at one time: as they came */
+	u32 node;     /* of the view */
 };
 
 static int cmp_when(const void *pa, const void *pb)
@@ -46,8 +46,12 @@ void placed_samples(struct placed *p, const struct view *v)
 	for (i = 0; i < w.n; i++) {
 		const struct profile_sample *s = &pr->samples.v[w.v[i].order];
 
-		vec_push(&p->v, ((struct placed_sample){ .time = s->time, .weight = s->weight, .node = w.v[i].node,
-			.cpu = s->cpu, .pid = s->pid, .tid = s->tid }));
+		vec_push(&p->v, ((struct placed_sample){ .time = s->time,
+							 .weight = s->weight,
+							 .node = w.v[i].node,
+							 .cpu = s->cpu,
+							 .pid = s->pid,
+							 .tid = s->tid }));
 	}
 	vec_release(&w);
 }
@@ -59,8 +63,8 @@ void placed_release(struct placed *p)
 
 /* The nodes of the chart that are open, by depth. */
 struct open_node {
-	u32 node;		/* of the chart */
-	u32 of;			/* of the view */
+	u32 node; /* of the chart */
+	u32 of;   /* of the view */
 };
 
 static int build(struct view *chart, const struct view *v, struct error *err)
@@ -91,10 +95,13 @@ static int build(struct view *chart, const struct view *v, struct error *err)
 		for (d = 1; d <= MIN(want, depth) && open[d].of == path[d]; d++)
 			;
 		for (; d <= want; d++) {
-			struct view_node node = { .frame = v->nodes.v[path[d]].frame, .depth = d, .parent = open[d - 1].node };
+			struct view_node node = { .frame = v->nodes.v[path[d]].frame,
+						  .depth = d,
+						  .parent = open[d - 1].node };
 
 			if (chart->nodes.n >= UINT32_MAX - 1) {
-				error_set(err, "a flame chart of more than %u boxes", UINT32_MAX - 2);
+				error_set(err, "a flame chart of more than %u boxes",
+					  UINT32_MAX - 2);
 				goto out;
 			}
 			open[d].node = (u32)chart->nodes.n;
@@ -124,7 +131,8 @@ out:
 	return ret;
 }
 
-int picture_begin(struct picture_input *pi, const struct render_input *in, const struct render_opts *opts, struct error *err)
+int picture_begin(struct picture_input *pi, const struct render_input *in,
+		  const struct render_opts *opts, struct error *err)
 {
 	pi->in = *in;
 	memset(&pi->chart, 0, sizeof(pi->chart));

@@ -8,10 +8,11 @@
 /* Names are escaped once a frame, then only copied. */
 struct names {
 	struct buf text;
-	size_t *start;		/* by number of export_frames; [n] is the end */
+	size_t *start; /* by number of export_frames; [n] is the end */
 };
 
-static void names_init(struct names *names, const struct profile *p, const struct export_frames *frames, bool all)
+static void names_init(struct names *names, const struct profile *p,
+		       const struct export_frames *frames, bool all)
 {
 	struct buf raw = BUF_INIT;
 	size_t i;
@@ -50,14 +51,14 @@ static void put_weight(struct buf *b, u64 v, u64 scale)
 	}
 }
 
-static int folded_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
-			struct error *err)
+static int folded_write(struct out *o, const struct render_input *in,
+			const struct render_opts *opts, struct error *err)
 {
 	const struct view *v = in->view;
 	struct export_frames frames;
-	struct buf path = BUF_INIT;	/* names of the current node and those above it */
+	struct buf path = BUF_INIT; /* names of the current node and those above it */
 	struct names names;
-	size_t *ends;			/* by depth: length of `path` up to there */
+	size_t *ends; /* by depth: length of `path` up to there */
 	u32 i, k;
 
 	(void)err;
@@ -72,7 +73,8 @@ static int folded_write(struct out *o, const struct render_input *in, const stru
 			path.n = ends[n->depth - 1];
 			if (n->depth > 1)
 				buf_putc(&path, ';');
-			buf_put(&path, names.text.p + names.start[k], names.start[k + 1] - names.start[k]);
+			buf_put(&path, names.text.p + names.start[k],
+				names.start[k + 1] - names.start[k]);
 			ends[n->depth] = path.n;
 		}
 		if (!n->self && !view_base_self(v, i))

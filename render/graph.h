@@ -22,7 +22,7 @@ enum color_class {
 	CLASS_JIT,
 	CLASS_GUEST_KERNEL,
 	CLASS_GUEST_USER,
-	CLASS_OTHER,		/* groups: comms, events … */
+	CLASS_OTHER, /* groups: comms, events … */
 	CLASS_NR
 };
 
@@ -35,12 +35,12 @@ struct color_pair {
 };
 
 struct palette {
-	VEC(struct color_pair) colors;	/* all that are used, each once */
-	u32 *frame;			/* index in colors, by frame_id; only of frames that the view uses */
-	u32 root;			/* index for the box of all */
-	u32 classes[CLASS_NR];		/* index for the legend */
-	struct rgb paper[2];		/* light background: top and bottom of a gradient */
-	bool plain;		/* no gradient, nothing asked for: white */
+	VEC(struct color_pair) colors; /* all that are used, each once */
+	u32 *frame;            /* index in colors, by frame_id; only of frames that the view uses */
+	u32 root;              /* index for the box of all */
+	u32 classes[CLASS_NR]; /* index for the legend */
+	struct rgb paper[2];   /* light background: top and bottom of a gradient */
+	bool plain;            /* no gradient, nothing asked for: white */
 };
 
 /* Errors: no such palette or background; a palette file that cannot be read. */
@@ -50,11 +50,12 @@ void palette_release(struct palette *p);
 /* Whether colours tell classes apart, so that a legend may show them. */
 bool palette_tells_classes(const struct palette *p, const struct view *v);
 /*
- * Colour of a node by how much of the whole it grew (orange) or shrank (blue), paler when that may be noise; of
- * views that compare only.
+ * Colour of a node by how much of the whole it grew (orange) or shrank (blue), paler when that may
+ * be noise; of views that compare only.
  */
 struct color_pair palette_diff(const struct view *v, u32 node, bool negate);
-/* What view_base_total() times this is comparable with total; and whether a node's difference is beyond noise (true: or nobody knows). */
+/* What view_base_total() times this is comparable with total; and whether a node's difference is
+ * beyond noise (true: or nobody knows). */
 double diff_scale(const struct view *v);
 bool diff_is_sure(const struct view *v, u32 node);
 /* "#rrggbb" */
@@ -65,13 +66,13 @@ void buf_rgb(struct buf *b, struct rgb c);
 struct box {
 	u32 node;
 	u32 depth;
-	double x, w;		/* px, from the left edge of the drawing */
+	double x, w; /* px, from the left edge of the drawing */
 };
 
 struct layout {
-	VEC(struct box) boxes;	/* in preorder: a box after the box that it stands on */
-	u32 rows;		/* depth of the deepest box + 1 */
-	u64 left_out;		/* nodes narrower than min_width */
+	VEC(struct box) boxes; /* in preorder: a box after the box that it stands on */
+	u32 rows;              /* depth of the deepest box + 1 */
+	u64 left_out;          /* nodes narrower than min_width */
 };
 
 /*
@@ -79,21 +80,22 @@ struct layout {
  * more than max_boxes (0: no bound), the widest ones.  A box's parent is always in.  Children stand
  * from the left edge of their parent on, in the order of the view.
  */
-void layout_init(struct layout *l, const struct view *v, double width, double min_width, size_t max_boxes);
+void layout_init(struct layout *l, const struct view *v, double width, double min_width,
+		 size_t max_boxes);
 void layout_release(struct layout *l);
 
 /* Where things are in a picture of this layout; px. */
 struct frame_of_picture {
 	double width, height;
-	double left, inner;	/* the drawing's left edge and width */
-	double title_y, subtitle_y, legend_y, foot_y;	/* baselines; subtitle_y 0: there is none */
-	double top;		/* upper edge of the rows */
-	double row;		/* height of a row; a box leaves one px free */
+	double left, inner;                           /* the drawing's left edge and width */
+	double title_y, subtitle_y, legend_y, foot_y; /* baselines; subtitle_y 0: there is none */
+	double top;                                   /* upper edge of the rows */
+	double row; /* height of a row; a box leaves one px free */
 	double font_size;
 	bool icicle;
 };
 
-#define PICTURE_WIDTH	1200	/* px, when the width is left open */
+#define PICTURE_WIDTH 1200 /* px, when the width is left open */
 
 void picture_init(struct frame_of_picture *f, const struct render_opts *opts);
 /* Once the rows are known. */
@@ -103,7 +105,8 @@ double picture_y(const struct frame_of_picture *f, u32 rows, u32 depth);
 
 /* ---- text ---- */
 
-/* Appends s[0..n) for XML text and quoted attributes: valid UTF-8 of characters that XML 1.0 allows, others U+FFFD. */
+/* Appends s[0..n) for XML text and quoted attributes: valid UTF-8 of characters that XML 1.0
+ * allows, others U+FFFD. */
 void buf_xml(struct buf *b, const char *s, size_t n);
 void buf_xmls(struct buf *b, const char *s);
 
@@ -130,38 +133,41 @@ u32 opt_frame_height(const struct render_opts *opts);
 double opt_font_size(const struct render_opts *opts);
 
 /* "name (1,234 samples, 12.34%)", and module and file:line in a second line. Not escaped. */
-void box_tip(struct buf *b, const struct render_input *in, const struct render_opts *opts, u32 node);
+void box_tip(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+	     u32 node);
 /* Name of a node's box: profile_frame_name(), or "all". Not escaped. */
-void box_name(struct buf *b, const struct render_input *in, const struct render_opts *opts, u32 node);
+void box_name(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+	      u32 node);
 /* Weight by class of the innermost frame. */
 void view_weight_by_class(const struct view *v, u64 by_class[CLASS_NR]);
 
 /* ---- samples in order of time, flame charts (flamechart.c) ---- */
 
 struct placed_sample {
-	u64 time;		/* ns */
+	u64 time; /* ns */
 	u64 weight;
-	u32 node;		/* of the view */
-	u32 cpu, pid, tid;	/* as in struct profile_sample */
+	u32 node;          /* of the view */
+	u32 cpu, pid, tid; /* as in struct profile_sample */
 };
 
 struct placed {
 	VEC(struct placed_sample) v;
-	u64 timeless;		/* samples of the view without a time; not in v */
+	u64 timeless; /* samples of the view without a time; not in v */
 };
 
 /* The kept samples that are in the view; none when the profile has kept none. */
 void placed_samples(struct placed *p, const struct view *v);
 void placed_release(struct placed *p);
 
-/* What a picture is drawn from: the input as it is or, with opts->flamechart, a chart made of its samples. */
+/* What a picture is drawn from: the input as it is or, with opts->flamechart, a chart made of its
+ * samples. */
 struct picture_input {
 	struct render_input in;
 	struct view chart;
 };
 
-int picture_begin(struct picture_input *pi, const struct render_input *in, const struct render_opts *opts,
-		  struct error *err) MUST_CHECK;
+int picture_begin(struct picture_input *pi, const struct render_input *in,
+		  const struct render_opts *opts, struct error *err) MUST_CHECK;
 /* To be called after a failed picture_begin() too. */
 void picture_end(struct picture_input *pi);
 
@@ -169,15 +175,15 @@ void picture_end(struct picture_input *pi);
 
 /*
  * Writes the <script> element that holds all of the view; its format is described in data.c.
- * The text is valid in XML and in HTML.  regroup: with what the viewer needs to group stacks anew and to
- * hide idle ones.
+ * The text is valid in XML and in HTML.  regroup: with what the viewer needs to group stacks anew
+ * and to hide idle ones.
  */
 void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		const struct palette *palette, bool regroup);
 
 /* viewer.js and viewer.css, made into C by the build; NUL-terminated. */
 extern const u8 viewer_js[], viewer_css[];
-#define VIEWER_JS	((const char *)viewer_js)
-#define VIEWER_CSS	((const char *)viewer_css)
+#define VIEWER_JS  ((const char *)viewer_js)
+#define VIEWER_CSS ((const char *)viewer_css)
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "render/graph.h"
 
-#define TOP	40		/* lines of the table */
+#define TOP 40 /* lines of the table */
 
 static const char page_css[] =
 	"html, body { height: 100%; margin: 0; }\n"
@@ -27,7 +27,8 @@ static int cmp_top(const void *pa, const void *pb)
 	return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-static void put_noscript(struct buf *b, const struct render_input *in, const struct render_opts *opts)
+static void put_noscript(struct buf *b, const struct render_input *in,
+			 const struct render_opts *opts)
 {
 	const struct profile *p = in->profile;
 	const struct view *v = in->view;
@@ -42,7 +43,8 @@ static void put_noscript(struct buf *b, const struct render_input *in, const str
 	qsort(t, p->frames.n, sizeof(*t), cmp_top);
 	buf_puts(b, "<noscript><h1>");
 	buf_xmls(b, opt_title(opts));
-	buf_puts(b, "</h1><p>This page draws its graph by a script. Without it: functions by their own share.</p><table>\n");
+	buf_puts(b, "</h1><p>This page draws its graph by a script. Without it: functions by their "
+		    "own share.</p><table>\n");
 	for (i = 0; i < p->frames.n && i < TOP && t[i].self; i++) {
 		buf_puts(b, "<tr><td>");
 		buf_share(b, t[i].self, opt_total(opts, v));
@@ -60,7 +62,8 @@ static void put_noscript(struct buf *b, const struct render_input *in, const str
 	free(t);
 }
 
-static int draw_html(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int draw_html(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		     struct error *err)
 {
 	struct buf *b = &o->buf;
 	struct palette pal;
@@ -70,7 +73,8 @@ static int draw_html(struct out *o, const struct render_input *in, const struct 
 		return -1;
 	}
 	buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		    "<!-- A flame graph made by xenflame. SPDX-License-Identifier of style and script: GPL-2.0-or-later -->\n"
+		    "<!-- A flame graph made by xenflame. SPDX-License-Identifier of style and "
+		    "script: GPL-2.0-or-later -->\n"
 		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
 	buf_xmls(b, opt_title(opts));
@@ -89,7 +93,8 @@ static int draw_html(struct out *o, const struct render_input *in, const struct 
 	return 0;
 }
 
-static int write_html(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int write_html(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		      struct error *err)
 {
 	struct picture_input pi;
 	int ret = picture_begin(&pi, in, opts, err);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Our own JSON: the view with all that is known of it, for programs.  docs/json-schema/profile-1.json describes it;
- * fields may be added, and are never given another meaning without a new version.
+ * Our own JSON: the view with all that is known of it, for programs.
+ * docs/json-schema/profile-1.json describes it; fields may be added, and are never given another
+ * meaning without a new version.
  *
- * The tree is written as columns in preorder, since it may have millions of nodes.  Numbers are whole and may
- * be as large as 2^64 - 1: readers that keep numbers as doubles lose digits above 2^53.
+ * The tree is written as columns in preorder, since it may have millions of nodes.  Numbers are
+ * whole and may be as large as 2^64 - 1: readers that keep numbers as doubles lose digits above
+ * 2^53.
  */
 #include <math.h>
 
 #include "render/export.h"
 
-static const char *const flag_names[] = { "inlined", "unresolved", "jit", "broken", "doubtful", "group" };
+static const char *const flag_names[] = { "inlined", "unresolved", "jit",
+					  "broken",  "doubtful",   "group" };
 
 static void key(struct buf *b, const char *name)
 {
@@ -18,7 +21,8 @@ static void key(struct buf *b, const char *name)
 	buf_putc(b, ':');
 }
 
-static void write_frames(struct out *o, const struct profile *p, const struct export_frames *frames, bool all)
+static void write_frames(struct out *o, const struct profile *p, const struct export_frames *frames,
+			 bool all)
 {
 	struct buf *b = &o->buf, scratch = BUF_INIT;
 	const char *sep;
@@ -59,13 +63,12 @@ static void write_frames(struct out *o, const struct profile *p, const struct ex
 	buf_release(&scratch);
 }
 
-enum column {
-	COL_FRAME, COL_PARENT, COL_SELF, COL_TOTAL, COL_BASE_SELF, COL_BASE_TOTAL, COL_NR
-};
+enum column { COL_FRAME, COL_PARENT, COL_SELF, COL_TOTAL, COL_BASE_SELF, COL_BASE_TOTAL, COL_NR };
 
 static void write_nodes(struct out *o, const struct view *v, const struct export_frames *frames)
 {
-	static const char *const names[COL_NR] = { "frame", "parent", "self", "total", "base_self", "base_total" };
+	static const char *const names[COL_NR] = { "frame", "parent",    "self",
+						   "total", "base_self", "base_total" };
 	struct buf *b = &o->buf;
 	u32 i;
 	int c;
@@ -82,9 +85,12 @@ static void write_nodes(struct out *o, const struct view *v, const struct export
 			if (!i && (c == COL_FRAME || c == COL_PARENT))
 				buf_puts(b, "null");
 			else
-				buf_u64(b, c == COL_FRAME ? frames->number[n->frame] : c == COL_PARENT ? n->parent :
-					c == COL_SELF ? n->self : c == COL_TOTAL ? n->total :
-					c == COL_BASE_SELF ? view_base_self(v, i) : view_base_total(v, i));
+				buf_u64(b, c == COL_FRAME       ? frames->number[n->frame]
+					   : c == COL_PARENT    ? n->parent
+					   : c == COL_SELF      ? n->self
+					   : c == COL_TOTAL     ? n->total
+					   : c == COL_BASE_SELF ? view_base_self(v, i)
+								: view_base_total(v, i));
 			out_flush_if_full(o);
 		}
 		buf_putc(b, ']');
@@ -97,7 +103,8 @@ static void put_double(struct buf *b, double x)
 	buf_printf(b, "%.17g", isfinite(x) ? x : 0);
 }
 
-static void write_noise(struct buf *b, const char *name, double base, double value, const struct diff_noise *n)
+static void write_noise(struct buf *b, const char *name, double base, double value,
+			const struct diff_noise *n)
 {
 	buf_putc(b, ',');
 	key(b, name);
@@ -143,8 +150,9 @@ static void write_diff(struct out *o, const struct view_diff *d, const struct ex
 	put_double(b, d->confidence);
 	buf_puts(b, ",\"rate\":");
 	put_double(b, d->rate);
-	buf_printf(b, ",\"slices\":%u,\"samples_before\":%" PRIu64 ",\"samples_after\":%" PRIu64 ",\n", d->slices,
-		   d->base_samples, d->samples);
+	buf_printf(b,
+		   ",\"slices\":%u,\"samples_before\":%" PRIu64 ",\"samples_after\":%" PRIu64 ",\n",
+		   d->slices, d->base_samples, d->samples);
 	write_changed(o, "changed_self", d->self.v, d->self.n);
 	out_puts(o, ",\n");
 	write_changed(o, "changed_total", d->total.v, d->total.n);
@@ -163,13 +171,21 @@ static void write_diff(struct out *o, const struct view_diff *d, const struct ex
 }
 
 enum sample_column {
-	SAMPLE_TIME, SAMPLE_WEIGHT, SAMPLE_NODE, SAMPLE_EVENT, SAMPLE_CPU, SAMPLE_PID, SAMPLE_TID, SAMPLE_NR
+	SAMPLE_TIME,
+	SAMPLE_WEIGHT,
+	SAMPLE_NODE,
+	SAMPLE_EVENT,
+	SAMPLE_CPU,
+	SAMPLE_PID,
+	SAMPLE_TID,
+	SAMPLE_NR
 };
 
 /* Kept samples; what is not known is null. */
 static void write_samples(struct out *o, const struct view *v)
 {
-	static const char *const names[SAMPLE_NR] = { "time", "weight", "node", "event", "cpu", "pid", "tid" };
+	static const char *const names[SAMPLE_NR] = { "time", "weight", "node", "event",
+						      "cpu",  "pid",    "tid" };
 	const struct profile *p = v->profile;
 	struct buf *b = &o->buf;
 	const char *sep;
@@ -183,7 +199,10 @@ static void write_samples(struct out *o, const struct view *v)
 		for (i = 0, sep = ""; i < p->samples.n; i++) {
 			const struct profile_sample *s = &p->samples.v[i];
 			u32 node = view_place(v, s->event, s->node);
-			u32 small = c == SAMPLE_EVENT ? s->event : c == SAMPLE_CPU ? s->cpu : c == SAMPLE_PID ? s->pid : s->tid;
+			u32 small = c == SAMPLE_EVENT ? s->event
+				    : c == SAMPLE_CPU ? s->cpu
+				    : c == SAMPLE_PID ? s->pid
+						      : s->tid;
 
 			if (node == UINT32_MAX)
 				continue;
@@ -267,7 +286,8 @@ static void write_head(struct buf *b, const struct render_input *in, const struc
 	buf_putc(b, '}');
 }
 
-static int json_write(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int json_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		      struct error *err)
 {
 	struct export_frames frames;
 

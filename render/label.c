@@ -23,32 +23,15 @@ void buf_xml(struct buf *b, const char *s, size_t n)
 			continue;
 		}
 		switch (cp) {
-		case '&':
-			buf_puts(b, "&amp;");
-			break;
-		case '<':
-			buf_puts(b, "&lt;");
-			break;
-		case '>':
-			buf_puts(b, "&gt;");
-			break;
-		case '"':
-			buf_puts(b, "&quot;");
-			break;
-		case '\'':
-			buf_puts(b, "&#39;");
-			break;
-		case '\t':
-			buf_puts(b, "&#9;");
-			break;
-		case '\n':
-			buf_puts(b, "&#10;");
-			break;
-		case '\r':
-			buf_puts(b, "&#13;");
-			break;
-		default:
-			buf_put(b, s + i, (size_t)len);
+		case '&': buf_puts(b, "&amp;"); break;
+		case '<': buf_puts(b, "&lt;"); break;
+		case '>': buf_puts(b, "&gt;"); break;
+		case '"': buf_puts(b, "&quot;"); break;
+		case '\'': buf_puts(b, "&#39;"); break;
+		case '\t': buf_puts(b, "&#9;"); break;
+		case '\n': buf_puts(b, "&#10;"); break;
+		case '\r': buf_puts(b, "&#13;"); break;
+		default: buf_put(b, s + i, (size_t)len);
 		}
 		i += (size_t)len;
 	}
@@ -121,12 +104,14 @@ double opt_font_size(const struct render_opts *opts)
 	return opts->font_size > 0 ? MIN(MAX(opts->font_size, 2), 100) : 12;
 }
 
-void box_name(struct buf *b, const struct render_input *in, const struct render_opts *opts, u32 node)
+void box_name(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+	      u32 node)
 {
 	if (!node)
 		buf_puts(b, "all");
 	else
-		profile_frame_name(in->profile, in->view->nodes.v[node].frame, opts->annotate_all, b);
+		profile_frame_name(in->profile, in->view->nodes.v[node].frame, opts->annotate_all,
+				   b);
 }
 
 void box_tip(struct buf *b, const struct render_input *in, const struct render_opts *opts, u32 node)
@@ -167,7 +152,8 @@ void view_weight_by_class(const struct view *v, u64 by_class[CLASS_NR])
 	memset(by_class, 0, CLASS_NR * sizeof(*by_class));
 	for (i = 0; i < v->nodes.n; i++) {
 		const struct view_node *n = &v->nodes.v[i];
-		enum color_class c = i ? color_class_of(&v->profile->frames.v[n->frame]) : CLASS_OTHER;
+		enum color_class c = i ? color_class_of(&v->profile->frames.v[n->frame])
+				       : CLASS_OTHER;
 
 		by_class[c] += n->self;
 	}

@@ -4,7 +4,7 @@
 
 struct candidate {
 	u64 total;
-	size_t index;		/* in boxes */
+	size_t index; /* in boxes */
 };
 
 /* Widest first; of equals the first in preorder, so that parents come before their children. */
@@ -17,7 +17,8 @@ static int cmp_candidate(const void *pa, const void *pb)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Keeps the max widest boxes. A parent is never narrower than its child, so none loses its parent. */
+/* Keeps the max widest boxes. A parent is never narrower than its child, so none loses its parent.
+ */
 static void keep_widest(struct layout *l, const struct view *v, size_t max)
 {
 	struct candidate *c = xcalloc(l->boxes.n, sizeof(*c));
@@ -40,7 +41,8 @@ static void keep_widest(struct layout *l, const struct view *v, size_t max)
 	free(keep);
 }
 
-void layout_init(struct layout *l, const struct view *v, double width, double min_width, size_t max_boxes)
+void layout_init(struct layout *l, const struct view *v, double width, double min_width,
+		 size_t max_boxes)
 {
 	u32 n = (u32)v->nodes.n, i;
 	/* Weight to the left of the next child, by depth. */
@@ -49,7 +51,7 @@ void layout_init(struct layout *l, const struct view *v, double width, double mi
 
 	memset(l, 0, sizeof(*l));
 	scale = n && v->nodes.v[0].total ? width / (double)v->nodes.v[0].total : 0;
-	for (i = 0; i < n; ) {
+	for (i = 0; i < n;) {
 		const struct view_node *d = &v->nodes.v[i];
 		u64 start = at[d->depth];
 		struct box b = { i, d->depth, (double)start * scale, (double)d->total * scale };

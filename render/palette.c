@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Colours of boxes.  "xen", the default, tells spaces apart: hues on the blue-orange axis, which all
- * kinds of colour vision keep apart, and lightness that differs, for print.  The others have the
- * names and ranges of flamegraph.pl's and inferno's palettes; shades come from a hash of the name, so that
- * a function has one colour in every picture.
+ * Colours of boxes.  "xen", the default, tells spaces apart: hues on the blue-orange axis, which
+ * all kinds of colour vision keep apart, and lightness that differs, for print.  The others have
+ * the names and ranges of flamegraph.pl's and inferno's palettes; shades come from a hash of the
+ * name, so that a function has one colour in every picture.
  */
 #include "render/graph.h"
 
-#define SHADES	16
+#define SHADES 16
 
 const char *color_class_name(enum color_class c)
 {
-	static const char *const names[CLASS_NR] = {
-		"hypervisor", "kernel", "user", "JIT", "guest kernel", "guest user", "other"
-	};
+	static const char *const names[CLASS_NR] = { "hypervisor",   "kernel",     "user", "JIT",
+						     "guest kernel", "guest user", "other" };
 
 	return names[c];
 }
@@ -25,18 +24,12 @@ enum color_class color_class_of(const struct frame *f)
 	if (f->flags & FRAME_JIT)
 		return CLASS_JIT;
 	switch (f->space) {
-	case SPACE_HV:
-		return CLASS_HV;
-	case SPACE_KERNEL:
-		return CLASS_KERNEL;
-	case SPACE_USER:
-		return CLASS_USER;
-	case SPACE_GUEST_KERNEL:
-		return CLASS_GUEST_KERNEL;
-	case SPACE_GUEST_USER:
-		return CLASS_GUEST_USER;
-	default:
-		return CLASS_OTHER;
+	case SPACE_HV: return CLASS_HV;
+	case SPACE_KERNEL: return CLASS_KERNEL;
+	case SPACE_USER: return CLASS_USER;
+	case SPACE_GUEST_KERNEL: return CLASS_GUEST_KERNEL;
+	case SPACE_GUEST_USER: return CLASS_GUEST_USER;
+	default: return CLASS_OTHER;
 	}
 }
 
@@ -47,9 +40,8 @@ static u8 clamp(double v)
 
 static struct rgb mix(struct rgb a, struct rgb b, double k)
 {
-	struct rgb c = {
-		clamp(a.r + (b.r - a.r) * k), clamp(a.g + (b.g - a.g) * k), clamp(a.b + (b.b - a.b) * k)
-	};
+	struct rgb c = { clamp(a.r + (b.r - a.r) * k), clamp(a.g + (b.g - a.g) * k),
+			 clamp(a.b + (b.b - a.b) * k) };
 
 	return c;
 }
@@ -71,19 +63,17 @@ static struct rgb darker(struct rgb c)
 
 /* Lightness (CIE L*) of these: 63, 74, 90, 70, 58, 82, 85. */
 static const struct rgb xen_base[CLASS_NR] = {
-	[CLASS_HV] = { 0xe8, 0x78, 0x38 },
-	[CLASS_KERNEL] = { 0x7c, 0xb8, 0xea },
-	[CLASS_USER] = { 0xf4, 0xe0, 0x8c },
-	[CLASS_JIT] = { 0xd2, 0x98, 0xd0 },
-	[CLASS_GUEST_KERNEL] = { 0x4a, 0x98, 0x86 },
-	[CLASS_GUEST_USER] = { 0x9c, 0xd8, 0xc0 },
+	[CLASS_HV] = { 0xe8, 0x78, 0x38 },           [CLASS_KERNEL] = { 0x7c, 0xb8, 0xea },
+	[CLASS_USER] = { 0xf4, 0xe0, 0x8c },         [CLASS_JIT] = { 0xd2, 0x98, 0xd0 },
+	[CLASS_GUEST_KERNEL] = { 0x4a, 0x98, 0x86 }, [CLASS_GUEST_USER] = { 0x9c, 0xd8, 0xc0 },
 	[CLASS_OTHER] = { 0xd3, 0xd6, 0xdb },
 };
 
 static struct rgb xen_color(const struct frame *f, u64 hash)
 {
-	struct rgb white = { 255, 255, 255 }, black = { 0, 0, 0 }, c = xen_base[color_class_of(f)], grey;
-	int shade = (int)(hash % SHADES) - SHADES / 2;	/* -8 … 7 */
+	struct rgb white = { 255, 255, 255 }, black = { 0, 0, 0 }, c = xen_base[color_class_of(f)],
+		   grey;
+	int shade = (int)(hash % SHADES) - SHADES / 2; /* -8 … 7 */
 
 	if (f->flags & FRAME_GROUP)
 		return c;
@@ -102,7 +92,7 @@ static struct rgb xen_color(const struct frame *f, u64 hash)
 struct range {
 	const char *name;
 	double base[3], span[3];
-	int by[3];		/* which of the three values */
+	int by[3]; /* which of the three values */
 };
 
 static const struct range ranges[] = {
@@ -138,13 +128,13 @@ static struct rgb range_color(const struct range *r, u64 hash)
 	v[0] = (double)(hash % 32) / 32;
 	v[1] = (double)(hash / 32 % 8) / 8;
 	v[2] = (double)(hash / 256 % 8) / 8;
-	return (struct rgb){
-		clamp(r->base[0] + r->span[0] * v[r->by[0]]), clamp(r->base[1] + r->span[1] * v[r->by[1]]),
-		clamp(r->base[2] + r->span[2] * v[r->by[2]])
-	};
+	return (struct rgb){ clamp(r->base[0] + r->span[0] * v[r->by[0]]),
+			     clamp(r->base[1] + r->span[1] * v[r->by[1]]),
+			     clamp(r->base[2] + r->span[2] * v[r->by[2]]) };
 }
 
-/* The palettes of languages: a range by what the frame is, told by name, module, space and flags. */
+/* The palettes of languages: a range by what the frame is, told by name, module, space and flags.
+ */
 struct told {
 	const struct frame *f;
 	const char *name;
@@ -162,8 +152,9 @@ static const char *java_range(const struct told *t)
 {
 	if (t->f->flags & FRAME_INLINED)
 		return "aqua";
-	if (t->f->flags & FRAME_JIT || !strncmp(t->name, "java/", 5) || !strncmp(t->name, "Ljava/", 6) ||
-	    !strncmp(t->name, "org/", 4) || !strncmp(t->name, "com/", 4) || !strncmp(t->name, "io/", 3) ||
+	if (t->f->flags & FRAME_JIT || !strncmp(t->name, "java/", 5) ||
+	    !strncmp(t->name, "Ljava/", 6) || !strncmp(t->name, "org/", 4) ||
+	    !strncmp(t->name, "com/", 4) || !strncmp(t->name, "io/", 3) ||
 	    !strncmp(t->name, "sun/", 4))
 		return "green";
 	return t->kernel ? "orange" : t->cxx ? "yellow" : "red";
@@ -197,8 +188,9 @@ static const char *rust_range(const struct told *t)
 {
 	if (t->kernel)
 		return "orange";
-	if (!strncmp(t->name, "core::", 6) || !strncmp(t->name, "std::", 5) || !strncmp(t->name, "alloc::", 7) ||
-	    !strncmp(t->name, "<core::", 7) || !strncmp(t->name, "<std::", 6) || !strncmp(t->name, "<alloc::", 8))
+	if (!strncmp(t->name, "core::", 6) || !strncmp(t->name, "std::", 5) ||
+	    !strncmp(t->name, "alloc::", 7) || !strncmp(t->name, "<core::", 7) ||
+	    !strncmp(t->name, "<std::", 6) || !strncmp(t->name, "<alloc::", 8))
 		return "yellow";
 	return t->cxx ? "aqua" : "red";
 }
@@ -210,7 +202,8 @@ static const char *python_range(const struct told *t)
 	if (strstr(t->name, "site-packages") || strstr(t->name, "dist-packages"))
 		return "aqua";
 	if (strstr(t->name, ".py"))
-		return strstr(t->name, "lib/python") || !strncmp(t->name, "<frozen", 7) ? "yellow" : "green";
+		return strstr(t->name, "lib/python") || !strncmp(t->name, "<frozen", 7) ? "yellow"
+											: "green";
 	return "red";
 }
 
@@ -230,16 +223,17 @@ static const struct {
 	const char *name;
 	const char *(*range)(const struct told *t);
 } languages[] = {
-	{ "java", java_range }, { "js", js_range }, { "perl", perl_range }, { "rust", rust_range },
-	{ "python", python_range }, { "wakeup", wakeup_range }, { "chain", chain_range },
+	{ "java", java_range },   { "js", js_range },         { "perl", perl_range },
+	{ "rust", rust_range },   { "python", python_range }, { "wakeup", wakeup_range },
+	{ "chain", chain_range },
 };
 
 const char *const *render_palette_names(void)
 {
-	static const char *const names[] = {
-		"xen", "hot", "mem", "io", "java", "js", "perl", "rust", "python", "wakeup", "chain", "red", "green",
-		"blue", "yellow", "purple", "aqua", "orange", "module", NULL
-	};
+	static const char *const names[] = { "xen",    "hot",  "mem",    "io",     "java",
+					     "js",     "perl", "rust",   "python", "wakeup",
+					     "chain",  "red",  "green",  "blue",   "yellow",
+					     "purple", "aqua", "orange", "module", NULL };
 
 	return names;
 }
@@ -248,9 +242,10 @@ const char *const *render_palette_names(void)
 static struct rgb module_color(u64 hash, u64 shade)
 {
 	static const struct rgb hues[] = {
-		{ 0xe6, 0x9f, 0x5b }, { 0x7c, 0xb8, 0xea }, { 0x8c, 0xc9, 0x8a }, { 0xe5, 0xd0, 0x6a },
-		{ 0xd2, 0x98, 0xd0 }, { 0x86, 0xcf, 0xc9 }, { 0xea, 0x8f, 0x84 }, { 0xa8, 0xa9, 0xe8 },
-		{ 0xc9, 0xb2, 0x8e }, { 0xb9, 0xd1, 0x6a }, { 0xe8, 0xa6, 0xc4 }, { 0xb4, 0xbc, 0xc6 },
+		{ 0xe6, 0x9f, 0x5b }, { 0x7c, 0xb8, 0xea }, { 0x8c, 0xc9, 0x8a },
+		{ 0xe5, 0xd0, 0x6a }, { 0xd2, 0x98, 0xd0 }, { 0x86, 0xcf, 0xc9 },
+		{ 0xea, 0x8f, 0x84 }, { 0xa8, 0xa9, 0xe8 }, { 0xc9, 0xb2, 0x8e },
+		{ 0xb9, 0xd1, 0x6a }, { 0xe8, 0xa6, 0xc4 }, { 0xb4, 0xbc, 0xc6 },
 	};
 	struct rgb white = { 255, 255, 255 };
 
@@ -296,7 +291,8 @@ static int choose(struct chosen *c, const char *name, struct error *err)
 
 static struct rgb color_of(const struct chosen *c, const struct profile *p, const struct frame *f)
 {
-	const char *name = strtab_get(p->strings, f->function), *module = strtab_get(p->strings, f->module);
+	const char *name = strtab_get(p->strings, f->function),
+		   *module = strtab_get(p->strings, f->module);
 	u64 hash = name_hash(name, strtab_len(p->strings, f->function), 0);
 	struct told t;
 
@@ -305,12 +301,14 @@ static struct rgb color_of(const struct chosen *c, const struct profile *p, cons
 	if (c->module && f->flags & FRAME_GROUP)
 		return xen_base[CLASS_OTHER];
 	if (c->module)
-		return module_color(name_hash(module, strtab_len(p->strings, f->module), f->space), hash);
+		return module_color(name_hash(module, strtab_len(p->strings, f->module), f->space),
+				    hash);
 	if (c->range)
 		return range_color(c->range, hash);
 	t.f = f;
 	t.name = name;
-	t.kernel = f->space == SPACE_KERNEL || f->space == SPACE_HV || f->space == SPACE_GUEST_KERNEL;
+	t.kernel = f->space == SPACE_KERNEL || f->space == SPACE_HV ||
+		   f->space == SPACE_GUEST_KERNEL;
 	t.cxx = strstr(name, "::") != NULL;
 	return range_color(range_by_name(c->language(&t)), hash);
 }
@@ -318,7 +316,7 @@ static struct rgb color_of(const struct chosen *c, const struct profile *p, cons
 /* ---- palette files: lines "function->rgb(r,g,b)", as flamegraph.pl --cp keeps them ---- */
 
 struct fixed {
-	const char *name;	/* in the file */
+	const char *name; /* in the file */
 	size_t len;
 	struct rgb c;
 };
@@ -381,10 +379,13 @@ static int fixed_read(struct fixed_colors *fc, const char *path, struct error *e
 				arrow = s;
 		if (eol > p) {
 			if (!arrow || parse_rgb(arrow + 2, eol, &f.c))
-				return error_set(err, "'%s': line %" PRIu64 ": not 'function->rgb(r,g,b)'", path, line);
+				return error_set(
+					err, "'%s': line %" PRIu64 ": not 'function->rgb(r,g,b)'",
+					path, line);
 			f.name = p;
 			f.len = (size_t)(arrow - p);
-			if (index_find(&fc->index, hash_bytes(f.name, f.len, 0), fixed_eq, fc, &f) == INDEX_NONE) {
+			if (index_find(&fc->index, hash_bytes(f.name, f.len, 0), fixed_eq, fc,
+				       &f) == INDEX_NONE) {
 				index_add(&fc->index, hash_bytes(f.name, f.len, 0), (u32)fc->v.n);
 				vec_push(&fc->v, f);
 			}
@@ -406,7 +407,9 @@ static void fixed_release(struct fixed_colors *fc)
 
 static int hex_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+	return c >= '0' && c <= '9'                 ? c - '0'
+	       : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+						    : -1;
 }
 
 static int parse_hex_color(const char *s, struct rgb *c)
@@ -459,7 +462,9 @@ static int choose_paper(struct palette *p, const char *background, struct error 
 		}
 	}
 	if (parse_hex_color(background, &p->paper[0]))
-		return error_set(err, "background '%s': neither yellow, blue, green, grey nor #rrggbb", background);
+		return error_set(err,
+				 "background '%s': neither yellow, blue, green, grey nor #rrggbb",
+				 background);
 	p->paper[1] = p->paper[0];
 	return 0;
 }
@@ -488,7 +493,8 @@ static u32 add_color(struct palette *p, struct index *ix, struct rgb c)
 	return id;
 }
 
-int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts, struct error *err)
+int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts,
+		 struct error *err)
 {
 	const struct profile *pr = in->profile;
 	struct fixed_colors fixed;
@@ -502,7 +508,8 @@ int palette_init(struct palette *p, const struct render_input *in, const struct 
 	memset(&fixed, 0, sizeof(fixed));
 	index_init(&ix);
 	index_init(&fixed.index);
-	if (choose(&c, opts->colors ? opts->colors : "xen", err) || choose_paper(p, opts->background, err))
+	if (choose(&c, opts->colors ? opts->colors : "xen", err) ||
+	    choose_paper(p, opts->background, err))
 		goto out;
 	if (opts->palette_file && fixed_read(&fixed, opts->palette_file, err))
 		goto out;
@@ -520,16 +527,20 @@ int palette_init(struct palette *p, const struct render_input *in, const struct 
 			profile_frame_name(pr, id, opts->annotate_all, &name);
 			key.name = name.p;
 			key.len = name.n;
-			k = index_find(&fixed.index, hash_bytes(key.name, key.len, 0), fixed_eq, &fixed, &key);
+			k = index_find(&fixed.index, hash_bytes(key.name, key.len, 0), fixed_eq,
+				       &fixed, &key);
 		}
-		p->frame[id] = add_color(p, &ix, k != INDEX_NONE ? fixed.v.v[k].c : color_of(&c, pr, &pr->frames.v[id]));
+		p->frame[id] = add_color(p, &ix,
+					 k != INDEX_NONE ? fixed.v.v[k].c
+							 : color_of(&c, pr, &pr->frames.v[id]));
 	}
 	p->root = add_color(p, &ix, xen_base[CLASS_OTHER]);
 	for (i = 0; i < CLASS_NR; i++) {
 		struct frame f = { 0, 0, 0, 0, SPACE_NONE, 0 };
-		static const u8 spaces[CLASS_NR] = {
-			SPACE_HV, SPACE_KERNEL, SPACE_USER, SPACE_USER, SPACE_GUEST_KERNEL, SPACE_GUEST_USER, SPACE_NONE
-		};
+		static const u8 spaces[CLASS_NR] = { SPACE_HV,           SPACE_KERNEL,
+						     SPACE_USER,         SPACE_USER,
+						     SPACE_GUEST_KERNEL, SPACE_GUEST_USER,
+						     SPACE_NONE };
 		f.space = spaces[i];
 		f.flags = i == CLASS_JIT ? FRAME_JIT : i == CLASS_OTHER ? FRAME_GROUP : 0;
 		p->classes[i] = add_color(p, &ix, c.xen ? xen_base[i] : color_of(&c, pr, &f));
@@ -572,7 +583,8 @@ static double root_of(double x)
 struct color_pair palette_diff(const struct view *v, u32 node, bool negate)
 {
 	const struct view_node *n = &v->nodes.v[node], *r = &v->nodes.v[0];
-	struct rgb grew = { 232, 110, 40 }, shrank = { 60, 140, 220 }, light = { 235, 235, 235 }, dark = { 190, 190, 190 };
+	struct rgb grew = { 232, 110, 40 }, shrank = { 60, 140, 220 }, light = { 235, 235, 235 },
+		   dark = { 190, 190, 190 };
 	double whole = (double)MAX(r->total, 1), delta, k;
 	struct color_pair c;
 

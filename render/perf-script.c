@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Text as `perf script` prints it, with names in place: what speedscope, Firefox Profiler, Perfetto, flamescope,
- * flamegraph.pl and inferno read, and we ourselves.
+ * Text as `perf script` prints it, with names in place: what speedscope, Firefox Profiler,
+ * Perfetto, flamescope, flamegraph.pl and inferno read, and we ourselves.
  *
- * Kept samples are written as they came, with their time, cpu, pid and tid.  Without them each stack
- * is one sample with its weight as the period; its time is the sum of the weights before it, in
- * microseconds, since some importers guess weights from the time between samples.
+ * Kept samples are written as they came, with their time, cpu, pid and tid.  Without them each
+ * stack is one sample with its weight as the period; its time is the sum of the weights before it,
+ * in microseconds, since some importers guess weights from the time between samples.
  *
- * The outermost frame stands where perf has the comm, whether it is one or, in a view that starts at a function, that
- * function.  A profile has no addresses.  Each frame gets a made-up one, in the half of the address space where its
- * kind of code lives; a line at the start says so.
+ * The outermost frame stands where perf has the comm, whether it is one or, in a view that starts
+ * at a function, that function.  A profile has no addresses.  Each frame gets a made-up one, in the
+ * half of the address space where its kind of code lives; a line at the start says so.
  */
 #include "render/export.h"
 
 /* Lines of a frame, formatted once. */
 struct line {
 	size_t name, name_len;
-	size_t start, end;		/* with the module, in struct lines' text */
-	size_t inl_start, inl_end;	/* marked as inlined; empty for what is not */
+	size_t start, end;         /* with the module, in struct lines' text */
+	size_t inl_start, inl_end; /* marked as inlined; empty for what is not */
 };
 
 struct lines {
 	struct buf text;
-	struct line *v;			/* by number of export_frames */
+	struct line *v; /* by number of export_frames */
 };
 
-/* The format has no escape: what would end a line is replaced as perf does, and so is what readers refuse. */
+/* The format has no escape: what would end a line is replaced as perf does, and so is what readers
+ * refuse. */
 static void put_name(struct buf *b, const char *s, size_t n)
 {
 	size_t i, start = b->n;
@@ -54,13 +55,10 @@ static bool ends_like_offset(const char *s, size_t n)
 static u64 made_up_address(const struct frame *f, size_t number)
 {
 	switch (f->space) {
-	case SPACE_HV:
-		return 0xffff82d040200000ULL + number * 16;
+	case SPACE_HV: return 0xffff82d040200000ULL + number * 16;
 	case SPACE_KERNEL:
-	case SPACE_GUEST_KERNEL:
-		return 0xffffffff81000000ULL + number * 16;
-	default:
-		return 0x400000 + number * 16;
+	case SPACE_GUEST_KERNEL: return 0xffffffff81000000ULL + number * 16;
+	default: return 0x400000 + number * 16;
 	}
 }
 
@@ -75,7 +73,8 @@ static void put_srcline(struct buf *b, const struct profile *p, const struct fra
 	buf_u64(b, f->line);
 }
 
-static void put_frame(struct buf *b, struct buf *name, const struct profile *p, const struct frame *f, size_t number)
+static void put_frame(struct buf *b, struct buf *name, const struct profile *p,
+		      const struct frame *f, size_t number)
 {
 	buf_printf(b, "\t%16" PRIx64 " ", made_up_address(f, number));
 	put_name(b, name->p, name->n);
@@ -83,7 +82,8 @@ static void put_frame(struct buf *b, struct buf *name, const struct profile *p, 
 		buf_puts(b, "+0x0");
 }
 
-static void lines_init(struct lines *l, const struct profile *p, const struct export_frames *frames, bool all)
+static void lines_init(struct lines *l, const struct profile *p, const struct export_frames *frames,
+		       bool all)
 {
 	struct buf *b = &l->text, name = BUF_INIT;
 	size_t i;
@@ -126,12 +126,13 @@ struct writer {
 	struct lines lines;
 };
 
-static void write_sample(struct writer *w, u32 node, str_id event, u32 depth, const struct profile_sample *s, u64 weight)
+static void write_sample(struct writer *w, u32 node, str_id event, u32 depth,
+			 const struct profile_sample *s, u64 weight)
 {
 	const struct view *v = w->v;
 	const struct strtab *t = v->profile->strings;
 	struct buf *b = &w->o->buf;
-	u32 i, first = 0;		/* depth of the comm's frame */
+	u32 i, first = 0; /* depth of the comm's frame */
 
 	for (i = node; v->nodes.v[i].depth > depth; i = v->nodes.v[i].parent)
 		first = i;
@@ -150,7 +151,8 @@ static void write_sample(struct writer *w, u32 node, str_id event, u32 depth, co
 	if (s->cpu != UINT32_MAX)
 		buf_printf(b, " [%03u]", s->cpu);
 	if (s->time != UINT64_MAX)
-		buf_printf(b, " %5" PRIu64 ".%09" PRIu64 ":", s->time / 1000000000, s->time % 1000000000);
+		buf_printf(b, " %5" PRIu64 ".%09" PRIu64 ":", s->time / 1000000000,
+			   s->time % 1000000000);
 	buf_printf(b, " %10" PRIu64 " ", weight);
 	if (event)
 		put_id(b, t, event);
@@ -180,7 +182,8 @@ static void write_kept(struct writer *w)
 		u32 node = view_place(w->v, s->event, s->node);
 
 		if (node != UINT32_MAX && s->weight)
-			write_sample(w, node, p->events.v[s->event].name, w->v->event < 0 ? 1 : 0, s, s->weight);
+			write_sample(w, node, p->events.v[s->event].name, w->v->event < 0 ? 1 : 0,
+				     s, s->weight);
 	}
 }
 
@@ -196,21 +199,25 @@ static void write_stacks(struct writer *w)
 		const struct export_part *part = &parts.v.v[i];
 
 		for (k = part->top; k < w->v->nodes.v[part->top].end; k++) {
-			struct profile_sample s = { .time = time, .pid = UINT32_MAX, .tid = UINT32_MAX, .cpu = UINT32_MAX };
+			struct profile_sample s = { .time = time,
+						    .pid = UINT32_MAX,
+						    .tid = UINT32_MAX,
+						    .cpu = UINT32_MAX };
 			u64 self = w->v->nodes.v[k].self, ns;
 
 			if (!self)
 				continue;
 			write_sample(w, k, part->name, part->depth, &s, self);
-			if (__builtin_mul_overflow(self, 1000, &ns) || __builtin_add_overflow(time, ns, &time))
+			if (__builtin_mul_overflow(self, 1000, &ns) ||
+			    __builtin_add_overflow(time, ns, &time))
 				time = UINT64_MAX - 1;
 		}
 	}
 	export_parts_release(&parts);
 }
 
-static int perf_script_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
-			     struct error *err)
+static int perf_script_write(struct out *o, const struct render_input *in,
+			     const struct render_opts *opts, struct error *err)
 {
 	struct export_frames frames;
 	struct writer w = { .o = o, .v = in->view, .frames = &frames };
@@ -219,7 +226,9 @@ static int perf_script_write(struct out *o, const struct render_input *in, const
 	export_frames_init(&frames, in->view);
 	lines_init(&w.lines, in->profile, &frames, opts->annotate_all);
 	/* Firefox Profiler knows the format by perf's kind of header. */
-	out_puts(o, "# ========\n# " PACKAGE_STRING ": names are resolved, addresses are made up (one a function)\n# ========\n#\n");
+	out_puts(o,
+		 "# ========\n# " PACKAGE_STRING
+		 ": names are resolved, addresses are made up (one a function)\n# ========\n#\n");
 	if (export_has_samples(in->view))
 		write_kept(&w);
 	else

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof's profile.proto, gzipped: a sample type an event, functions with files and lines, inlined functions as
- * lines of one location, a mapping a module, labels.
+ * pprof's profile.proto, gzipped: a sample type an event, functions with files and lines, inlined
+ * functions as lines of one location, a mapping a module, labels.
  *
- * Facts: proto/profile.proto of pprof (field numbers below; stacks leaf first; of the lines of a location the
- * innermost is the first).  The root frame of a stack (the comm) stays a frame, without mapping, and is a label
- * too.  With samples kept one by one, cpu, pid and tid are labels.  A profile has no addresses: locations have none.
+ * Facts: proto/profile.proto of pprof (field numbers below; stacks leaf first; of the lines of a
+ * location the innermost is the first).  The root frame of a stack (the comm) stays a frame,
+ * without mapping, and is a label too.  With samples kept one by one, cpu, pid and tid are labels.
+ * A profile has no addresses: locations have none.
  */
 #include <zlib.h>
 
@@ -43,7 +44,7 @@ static void put_bytes(struct buf *b, u32 field, const void *p, size_t n)
 /* One line of a location, and those outside of it that it is inlined into. */
 struct location {
 	frame_id frame;
-	u32 outer;			/* index + 1, or 0 */
+	u32 outer; /* index + 1, or 0 */
 	bool used;
 };
 
@@ -59,7 +60,7 @@ struct sample {
 struct writer {
 	struct out *o;
 	z_stream z;
-	struct strtab strings;		/* the file's string table: its ids are the indexes */
+	struct strtab strings; /* the file's string table: its ids are the indexes */
 	struct buf msg, sub, tmp;
 	const struct view *v;
 	const struct profile *p;
@@ -67,8 +68,8 @@ struct writer {
 	bool all;
 	VEC(struct location) locations;
 	struct index location_index;
-	u32 *location;			/* by node: index of the location that starts there */
-	u32 *up;			/* by node: the node below that location */
+	u32 *location; /* by node: index of the location that starts there */
+	u32 *up;       /* by node: the node below that location */
 };
 
 static void squeeze(struct writer *w, int flush)
@@ -217,7 +218,8 @@ static void emit_sample(struct writer *w, size_t part_nr, const struct sample *s
 
 static int cmp_sample(const void *pa, const void *pb)
 {
-	const struct sample_key *a = &((const struct sample *)pa)->key, *b = &((const struct sample *)pb)->key;
+	const struct sample_key *a = &((const struct sample *)pa)->key,
+				*b = &((const struct sample *)pb)->key;
 
 	if (a->node != b->node)
 		return a->node < b->node ? -1 : 1;
@@ -239,7 +241,9 @@ static void emit_kept(struct writer *w)
 		u32 node = view_place(w->v, s->event, s->node);
 
 		if (node != UINT32_MAX && s->weight)
-			vec_push(&samples, ((struct sample){ { node, s->event, s->cpu, s->pid, s->tid }, s->weight }));
+			vec_push(&samples,
+				 ((struct sample){ { node, s->event, s->cpu, s->pid, s->tid },
+						   s->weight }));
 	}
 	if (samples.n)
 		qsort(samples.v, samples.n, sizeof(*samples.v), cmp_sample);
@@ -264,7 +268,8 @@ static void emit_stacks(struct writer *w)
 		u32 top = w->parts.v.v[i].top;
 
 		for (k = top; k < w->v->nodes.v[top].end; k++) {
-			struct sample s = { { k, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX }, w->v->nodes.v[k].self };
+			struct sample s = { { k, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX },
+					    w->v->nodes.v[k].self };
 
 			if (s.weight)
 				emit_sample(w, i, &s);
@@ -292,7 +297,7 @@ struct module {
 static void emit_locations(struct writer *w)
 {
 	VEC(struct module) modules = { 0 };
-	VEC(frame_id) functions = { 0 };	/* their ids are places in here + 1 */
+	VEC(frame_id) functions = { 0 }; /* their ids are places in here + 1 */
 	u64 *function_id = xcalloc(w->p->frames.n, sizeof(*function_id));
 	struct buf name = BUF_INIT;
 	size_t i, m;
@@ -307,7 +312,8 @@ static void emit_locations(struct writer *w)
 		put_number(&w->msg, 1, i + 1);
 		if (f->module) {
 			for (m = 0; m < modules.n; m++)
-				if (modules.v[m].name == f->module && modules.v[m].space == f->space)
+				if (modules.v[m].name == f->module &&
+				    modules.v[m].space == f->space)
 					break;
 			if (m == modules.n)
 				vec_push(&modules, ((struct module){ f->module, f->space }));
@@ -343,7 +349,8 @@ static void emit_locations(struct writer *w)
 		buf_clear(&w->msg);
 		put_number(&w->msg, 1, i + 1);
 		put_number(&w->msg, 5, string_of(w, modules.v[i].name));
-		for (k = 7; k <= 10; k++)	/* has functions, file names, lines, inlined functions: do not look them up */
+		for (k = 7; k <= 10; k++) /* has functions, file names, lines, inlined functions: do
+					     not look them up */
 			put_number(&w->msg, k, 1);
 		emit(w, 3, &w->msg);
 	}
@@ -370,7 +377,8 @@ static void emit_duration(struct writer *w)
 		emit_number(w, 10, last - first);
 }
 
-static void emit_comments(struct writer *w, const struct render_input *in, const struct render_opts *opts)
+static void emit_comments(struct writer *w, const struct render_input *in,
+			  const struct render_opts *opts)
 {
 	struct buf text = BUF_INIT;
 	size_t i;
@@ -387,14 +395,17 @@ static void emit_comments(struct writer *w, const struct render_input *in, const
 	buf_release(&text);
 }
 
-static int pprof_write(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int pprof_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		       struct error *err)
 {
 	struct writer w = { .o = o, .v = in->view, .p = in->profile, .all = opts->annotate_all };
 	size_t i;
 
 	if (in->view->nodes.v[0].total > INT64_MAX)
-		return error_set(err, "the weights add up to more than pprof's signed 64 bits hold");
-	if (deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return error_set(err,
+				 "the weights add up to more than pprof's signed 64 bits hold");
+	if (deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
 		return error_set(err, "cannot start zlib: %s", w.z.msg ? w.z.msg : "no memory");
 	strtab_init(&w.strings);
 	index_init(&w.location_index);

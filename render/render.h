@@ -18,8 +18,8 @@ struct render_fact {
 
 /* A remark on quality, from diag: a line to read and fields for programs. */
 struct render_quality {
-	const char *name;	/* diag_name() */
-	const char *text;	/* diag_format() */
+	const char *name; /* diag_name() */
+	const char *text; /* diag_format() */
 	u64 count;
 	bool strict;
 };
@@ -34,39 +34,40 @@ struct render_input {
 };
 
 struct render_opts {
-	const char *title;		/* NULL: "Flame graph" */
+	const char *title; /* NULL: "Flame graph" */
 	const char *subtitle;
-	const char *notes;		/* shown in the details, and kept in the file */
-	u32 width;			/* px; 0: fluid */
-	u32 frame_height;		/* px; 0: 16 */
-	double min_width;		/* px below which a box is not drawn; < 0: default 0.1 */
-	const char *font;		/* NULL: monospace */
-	double font_size;		/* px; 0: 12 */
-	const char *count_name;		/* NULL: profile.unit */
-	const char *name_type;		/* NULL: "Function:" */
-	const char *colors;		/* palette name; NULL: "xen" */
-	const char *background;		/* colour or palette of backgrounds; NULL: by palette */
-	const char *palette_file;	/* lines "function->rgb(r,g,b)": colours of these functions; or NULL */
-	u64 total;			/* what is 100 %, when it is more than the sum; 0: the sum */
-	double factor;			/* numbers are shown multiplied by it; 0: 1 */
-	bool negate;			/* diff: shrunk is orange, grown is blue */
-	bool plain_data;		/* SVG, HTML: data block is never compressed */
-	bool flamechart;		/* pictures: stacks in order of time; needs profile.keep_samples */
-	bool icicle;			/* root at the top */
-	bool annotate_all;		/* --annotate=all: _[k] _[i] _[j] too */
-	bool by_process;		/* reserved for writers that split: one profile a process */
-	bool dark;			/* PNG, PDF: dark colours */
-	double scale;			/* PNG: device pixels per px; 0: 1 */
-	bool color;			/* text: ANSI colours */
-	u32 columns;			/* text: width of the terminal; 0: 80 */
+	const char *notes;        /* shown in the details, and kept in the file */
+	u32 width;                /* px; 0: fluid */
+	u32 frame_height;         /* px; 0: 16 */
+	double min_width;         /* px below which a box is not drawn; < 0: default 0.1 */
+	const char *font;         /* NULL: monospace */
+	double font_size;         /* px; 0: 12 */
+	const char *count_name;   /* NULL: profile.unit */
+	const char *name_type;    /* NULL: "Function:" */
+	const char *colors;       /* palette name; NULL: "xen" */
+	const char *background;   /* colour or palette of backgrounds; NULL: by palette */
+	const char *palette_file; /* lines "function->rgb(r,g,b)": colours of these functions; or
+				     NULL */
+	u64 total;                /* what is 100 %, when it is more than the sum; 0: the sum */
+	double factor;            /* numbers are shown multiplied by it; 0: 1 */
+	bool negate;              /* diff: shrunk is orange, grown is blue */
+	bool plain_data;          /* SVG, HTML: data block is never compressed */
+	bool flamechart;   /* pictures: stacks in order of time; needs profile.keep_samples */
+	bool icicle;       /* root at the top */
+	bool annotate_all; /* --annotate=all: _[k] _[i] _[j] too */
+	bool by_process;   /* reserved for writers that split: one profile a process */
+	bool dark;         /* PNG, PDF: dark colours */
+	double scale;      /* PNG: device pixels per px; 0: 1 */
+	bool color;        /* text: ANSI colours */
+	u32 columns;       /* text: width of the terminal; 0: 80 */
 };
 
 struct render_writer {
-	const char *name;		/* --format=NAME */
-	const char *suffixes;		/* space-separated, longest first: ".speedscope.json" */
-	const char *help;		/* half a line for --help */
-	bool binary;			/* refused on a terminal */
-	bool samples;			/* says more with profile.keep_samples */
+	const char *name;     /* --format=NAME */
+	const char *suffixes; /* space-separated, longest first: ".speedscope.json" */
+	const char *help;     /* half a line for --help */
+	bool binary;          /* refused on a terminal */
+	bool samples;         /* says more with profile.keep_samples */
 	int (*write)(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		     struct error *err);
 };

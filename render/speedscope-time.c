@@ -2,8 +2,8 @@
 /*
  * speedscope's own file format over time: an evented profile a thread.
  *
- * Facts: file-format-schema.json of the npm package speedscope 1.25.0.  Events O open and C close a frame, balanced, and
- * their times never go back; at least one profile is wanted.
+ * Facts: file-format-schema.json of the npm package speedscope 1.25.0.  Events O open and C close a
+ * frame, balanced, and their times never go back; at least one profile is wanted.
  */
 #include "render/threads.h"
 
@@ -30,7 +30,8 @@ static void put_event(void *ctx, bool begin, frame_id frame, u64 ns)
 	out_flush_if_full(s->o);
 }
 
-static void write_profile(struct speedscope *s, const struct threads *threads, const struct view *v, const struct thread *t)
+static void write_profile(struct speedscope *s, const struct threads *threads, const struct view *v,
+			  const struct thread *t)
 {
 	struct buf *b = &s->o->buf, name = BUF_INIT;
 
@@ -51,8 +52,8 @@ static void write_profile(struct speedscope *s, const struct threads *threads, c
 	s->sep = ",\n";
 }
 
-static int speedscope_time_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
-				 struct error *err)
+static int speedscope_time_write(struct out *o, const struct render_input *in,
+				 const struct render_opts *opts, struct error *err)
 {
 	struct speedscope s = { .o = o, .sep = "" };
 	struct threads threads;
@@ -65,7 +66,8 @@ static int speedscope_time_write(struct out *o, const struct render_input *in, c
 	for (i = 0; i < threads.v.n; i++)
 		write_profile(&s, &threads, in->view, &threads.v.v[i]);
 	if (!threads.v.n)
-		out_puts(o, "{\"type\":\"evented\",\"name\":\"empty\",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":0,\"events\":[]}");
+		out_puts(o, "{\"type\":\"evented\",\"name\":\"empty\",\"unit\":\"nanoseconds\","
+			    "\"startValue\":0,\"endValue\":0,\"events\":[]}");
 	out_puts(o, "]}\n");
 	export_frames_release(&s.frames);
 	threads_release(&threads);

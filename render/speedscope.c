@@ -15,10 +15,10 @@ static const char *unit_name(const char *unit)
 	static const struct {
 		const char *ours, *theirs;
 	} units[] = {
-		{ "ns", "nanoseconds" }, { "nanoseconds", "nanoseconds" },
+		{ "ns", "nanoseconds" },  { "nanoseconds", "nanoseconds" },
 		{ "us", "microseconds" }, { "microseconds", "microseconds" },
 		{ "ms", "milliseconds" }, { "milliseconds", "milliseconds" },
-		{ "s", "seconds" }, { "seconds", "seconds" },
+		{ "s", "seconds" },       { "seconds", "seconds" },
 		{ "bytes", "bytes" },
 	};
 	size_t i;
@@ -112,10 +112,11 @@ static void write_part(struct out *o, const struct view *v, const struct export_
 	free(path);
 }
 
-void export_speedscope_head(struct out *o, const struct profile *p, const struct export_frames *frames,
-			    const struct render_opts *opts)
+void export_speedscope_head(struct out *o, const struct profile *p,
+			    const struct export_frames *frames, const struct render_opts *opts)
 {
-	out_puts(o, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"name\":");
+	out_puts(o,
+		 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"name\":");
 	export_json(&o->buf, export_title(opts));
 	out_puts(o, ",\"exporter\":");
 	export_json(&o->buf, PACKAGE_STRING);
@@ -124,8 +125,8 @@ void export_speedscope_head(struct out *o, const struct profile *p, const struct
 	out_puts(o, "]},\n\"profiles\":[");
 }
 
-static int speedscope_write(struct out *o, const struct render_input *in, const struct render_opts *opts,
-			    struct error *err)
+static int speedscope_write(struct out *o, const struct render_input *in,
+			    const struct render_opts *opts, struct error *err)
 {
 	struct export_frames frames;
 	struct export_parts parts;

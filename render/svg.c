@@ -2,13 +2,14 @@
 /*
  * SVG: one file that is readable as a picture (the widest boxes with labels and tips, title,
  * legend) wherever scripts do not run, and the viewer where they do.  From top to bottom: style,
- * data block (all of the view, see data.c), script, picture.  Positions across are percentages, so that the
- * picture follows its width; colours are attributes, since a page's policy may refuse styles.
+ * data block (all of the view, see data.c), script, picture.  Positions across are percentages, so
+ * that the picture follows its width; colours are attributes, since a page's policy may refuse
+ * styles.
  */
 #include "render/graph.h"
 
-#define STATIC_BOXES	1200	/* at most; all of them are in the data block */
-#define STATIC_MIN	0.3	/* px: narrower ones would not be seen in the picture */
+#define STATIC_BOXES 1200 /* at most; all of them are in the data block */
+#define STATIC_MIN   0.3  /* px: narrower ones would not be seen in the picture */
 
 static const char static_css[] =
 	".xf-live-svg > .xf-static { display: none; }\n"
@@ -27,13 +28,16 @@ static void put_percent(struct buf *b, double v)
 }
 
 static void put_box(struct buf *b, const struct render_input *in, const struct render_opts *opts,
-		    const struct palette *pal, const struct frame_of_picture *pic, const struct layout *l,
-		    const struct box *box, struct buf *tmp)
+		    const struct palette *pal, const struct frame_of_picture *pic,
+		    const struct layout *l, const struct box *box, struct buf *tmp)
 {
 	const struct view *v = in->view;
 	double y = picture_y(pic, l->rows, box->depth);
-	struct rgb c = v->is_diff ? palette_diff(v, box->node, opts->negate).light :
-		pal->colors.v[box->node ? pal->frame[v->nodes.v[box->node].frame] : pal->root].light;
+	struct rgb c = v->is_diff ? palette_diff(v, box->node, opts->negate).light
+				  : pal->colors
+					    .v[box->node ? pal->frame[v->nodes.v[box->node].frame]
+							 : pal->root]
+					    .light;
 	size_t at;
 
 	buf_puts(b, "<rect x=\"");
@@ -62,7 +66,8 @@ static void put_box(struct buf *b, const struct render_input *in, const struct r
 		put_percent(b, box->x / pic->inner * 100);
 		buf_puts(b, "\" dx=\"3\" y=\"");
 		buf_f(b, y + (pic->row - 1) / 2 + pic->font_size * 0.3, 1);
-		if (box->node && in->profile->frames.v[v->nodes.v[box->node].frame].flags & FRAME_INLINED)
+		if (box->node &&
+		    in->profile->frames.v[v->nodes.v[box->node].frame].flags & FRAME_INLINED)
 			buf_puts(b, "\" font-style=\"italic");
 		buf_puts(b, "\">");
 		buf_xml(b, tmp->p + at, tmp->n - at);
@@ -89,7 +94,8 @@ static void put_legend(struct buf *b, const struct render_input *in, const struc
 	int c;
 
 	view_weight_by_class(in->view, by_class);
-	buf_puts(b, "<g font-size=\"12\" font-family=\"sans-serif\" fill=\"#1b1f24\" class=\"xf-ink\">\n");
+	buf_puts(b, "<g font-size=\"12\" font-family=\"sans-serif\" fill=\"#1b1f24\" "
+		    "class=\"xf-ink\">\n");
 	for (c = 0; c < CLASS_NR; c++) {
 		if (!by_class[c])
 			continue;
@@ -118,10 +124,10 @@ static void put_legend(struct buf *b, const struct render_input *in, const struc
 	buf_release(&text);
 }
 
-#define FOOT_ATTRS	" font-size=\"11\" font-family=\"sans-serif\" fill=\"#57606a\" class=\"xf-soft\""
+#define FOOT_ATTRS " font-size=\"11\" font-family=\"sans-serif\" fill=\"#57606a\" class=\"xf-soft\""
 
-static void put_foot(struct buf *b, const struct render_input *in, const struct frame_of_picture *pic,
-		     const struct layout *l)
+static void put_foot(struct buf *b, const struct render_input *in,
+		     const struct frame_of_picture *pic, const struct layout *l)
 {
 	struct buf t = BUF_INIT;
 
@@ -132,7 +138,8 @@ static void put_foot(struct buf *b, const struct render_input *in, const struct 
 	}
 	buf_puts(&t, "Open the file in a browser to zoom and search.");
 	put_text(b, "10", pic->foot_y, FOOT_ATTRS, buf_str(&t));
-	/* The first remark on quality, as far as there is room: the others are a click away in the viewer. */
+	/* The first remark on quality, as far as there is room: the others are a click away in the
+	 * viewer. */
 	if (in->nr_quality) {
 		double used = label_width(t.p, t.n, "sans-serif", 11) + 20;
 		struct buf remark = BUF_INIT, x = BUF_INIT;
@@ -151,8 +158,9 @@ static void put_foot(struct buf *b, const struct render_input *in, const struct 
 	buf_release(&t);
 }
 
-static void put_picture(struct out *o, const struct render_input *in, const struct render_opts *opts,
-			const struct palette *pal, const struct frame_of_picture *pic, const struct layout *l)
+static void put_picture(struct out *o, const struct render_input *in,
+			const struct render_opts *opts, const struct palette *pal,
+			const struct frame_of_picture *pic, const struct layout *l)
 {
 	struct buf *b = &o->buf, tmp = BUF_INIT;
 	size_t i;
@@ -161,20 +169,26 @@ static void put_picture(struct out *o, const struct render_input *in, const stru
 	buf_xmls(b, opt_title(opts));
 	buf_puts(b, "\">\n");
 	if (memcmp(&pal->paper[0], &pal->paper[1], sizeof(pal->paper[0]))) {
-		buf_puts(b, "<linearGradient id=\"xf-paper\" y2=\"1\" x2=\"0\"><stop stop-color=\"");
+		buf_puts(b,
+			 "<linearGradient id=\"xf-paper\" y2=\"1\" x2=\"0\"><stop stop-color=\"");
 		buf_rgb(b, pal->paper[0]);
 		buf_puts(b, "\"/><stop offset=\"1\" stop-color=\"");
 		buf_rgb(b, pal->paper[1]);
-		buf_puts(b, "\"/></linearGradient>\n<rect class=\"xf-paper\" width=\"100%\" height=\"100%\" fill=\"url(#xf-paper)\"/>\n");
+		buf_puts(b, "\"/></linearGradient>\n<rect class=\"xf-paper\" width=\"100%\" "
+			    "height=\"100%\" fill=\"url(#xf-paper)\"/>\n");
 	} else {
 		buf_puts(b, "<rect class=\"xf-paper\" width=\"100%\" height=\"100%\" fill=\"");
 		buf_rgb(b, pal->paper[0]);
 		buf_puts(b, "\"/>\n");
 	}
-	put_text(b, "50%", pic->title_y, " text-anchor=\"middle\" font-size=\"17\" font-family=\"sans-serif\" fill=\"#1b1f24\" class=\"xf-ink\"",
+	put_text(b, "50%", pic->title_y,
+		 " text-anchor=\"middle\" font-size=\"17\" font-family=\"sans-serif\" "
+		 "fill=\"#1b1f24\" class=\"xf-ink\"",
 		 opt_title(opts));
 	if (pic->subtitle_y > 0)
-		put_text(b, "50%", pic->subtitle_y, " text-anchor=\"middle\" font-size=\"12\" font-family=\"sans-serif\" fill=\"#57606a\" class=\"xf-soft\"",
+		put_text(b, "50%", pic->subtitle_y,
+			 " text-anchor=\"middle\" font-size=\"12\" font-family=\"sans-serif\" "
+			 "fill=\"#57606a\" class=\"xf-soft\"",
 			 opts->subtitle);
 	put_legend(b, in, pal, pic);
 	buf_puts(b, "<svg x=\"");
@@ -196,7 +210,8 @@ static void put_picture(struct out *o, const struct render_input *in, const stru
 	buf_release(&tmp);
 }
 
-static int draw_svg(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int draw_svg(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		    struct error *err)
 {
 	struct frame_of_picture pic;
 	struct palette pal;
@@ -216,7 +231,8 @@ static int draw_svg(struct out *o, const struct render_input *in, const struct r
 	buf_f(b, pic.width, 0);
 	buf_puts(b, "\" height=\"");
 	buf_f(b, pic.height, 1);
-	buf_puts(b, "\">\n<!-- A flame graph made by xenflame. SPDX-License-Identifier of style and script: GPL-2.0-or-later -->\n<title>");
+	buf_puts(b, "\">\n<!-- A flame graph made by xenflame. SPDX-License-Identifier of style "
+		    "and script: GPL-2.0-or-later -->\n<title>");
 	buf_xmls(b, opt_title(opts));
 	buf_puts(b, "</title>\n<style>\n");
 	buf_puts(b, VIEWER_CSS);
@@ -234,7 +250,8 @@ static int draw_svg(struct out *o, const struct render_input *in, const struct r
 	return 0;
 }
 
-static int write_svg(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int write_svg(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		     struct error *err)
 {
 	struct picture_input pi;
 	int ret = picture_begin(&pi, in, opts, err);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Text for a terminal or a mail: shares by space, the widest part of the tree, the functions with the
- * largest self, and the remarks on quality.  Lines fit opts->columns.  A call that has one caller
- * and one callee does not move to the right, so deep stacks stay readable.
+ * Text for a terminal or a mail: shares by space, the widest part of the tree, the functions with
+ * the largest self, and the remarks on quality.  Lines fit opts->columns.  A call that has one
+ * caller and one callee does not move to the right, so deep stacks stay readable.
  */
 #include "render/export.h"
 #include "render/graph.h"
 
-#define TREE_LINES	60
-#define TREE_SHARE	0.5	/* percent; narrower boxes are left out, and told */
-#define TOP_LINES	20
+#define TREE_LINES 60
+#define TREE_SHARE 0.5 /* percent; narrower boxes are left out, and told */
+#define TOP_LINES  20
 
 static const char *const class_ansi[CLASS_NR] = {
-	[CLASS_HV] = "38;5;208", [CLASS_KERNEL] = "38;5;74", [CLASS_USER] = "38;5;142", [CLASS_JIT] = "38;5;176",
-	[CLASS_GUEST_KERNEL] = "38;5;72", [CLASS_GUEST_USER] = "38;5;79", [CLASS_OTHER] = "1",
+	[CLASS_HV] = "38;5;208",  [CLASS_KERNEL] = "38;5;74",       [CLASS_USER] = "38;5;142",
+	[CLASS_JIT] = "38;5;176", [CLASS_GUEST_KERNEL] = "38;5;72", [CLASS_GUEST_USER] = "38;5;79",
+	[CLASS_OTHER] = "1",
 };
 
 /* A terminal obeys control characters and writes some text backwards: names must do neither. */
 static bool is_unsafe(u32 c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
 /* Appends at most `room` characters of s, with "..." where it is cut. The number written. */
@@ -61,8 +62,8 @@ static void put_share(struct buf *b, u64 part, u64 whole)
 		buf_puts(b, "        ");
 }
 
-static void put_name(struct buf *b, const struct render_input *in, const struct render_opts *opts, frame_id id,
-		     size_t room, struct buf *tmp)
+static void put_name(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+		     frame_id id, size_t room, struct buf *tmp)
 {
 	const struct frame *f = &in->profile->frames.v[id];
 	const struct strtab *t = in->profile->strings;
@@ -82,7 +83,8 @@ static void put_name(struct buf *b, const struct render_input *in, const struct 
 	buf_putc(b, '\n');
 }
 
-static void put_head(struct buf *b, const struct render_input *in, const struct render_opts *opts, size_t columns)
+static void put_head(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+		     size_t columns)
 {
 	const struct view *v = in->view;
 	u64 by_class[CLASS_NR], total = opt_total(opts, v);
@@ -93,7 +95,8 @@ static void put_head(struct buf *b, const struct render_input *in, const struct 
 	buf_puts(&line, opt_title(opts));
 	if (v->event >= 0 && (size_t)v->event < in->profile->events.n) {
 		buf_puts(&line, ": ");
-		buf_puts(&line, strtab_get(in->profile->strings, in->profile->events.v[v->event].name));
+		buf_puts(&line,
+			 strtab_get(in->profile->strings, in->profile->events.v[v->event].name));
 	}
 	buf_puts(&line, ", ");
 	buf_count(&line, total, opts);
@@ -130,7 +133,8 @@ static void put_head(struct buf *b, const struct render_input *in, const struct 
 	buf_release(&line);
 }
 
-static void put_tree(struct buf *b, const struct render_input *in, const struct render_opts *opts, size_t columns)
+static void put_tree(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+		     size_t columns)
 {
 	const struct view *v = in->view;
 	u64 total = opt_total(opts, v);
@@ -158,8 +162,8 @@ static void put_tree(struct buf *b, const struct render_input *in, const struct 
 
 		last[d] = (u32)i;
 		up = last[d - 1];
-		indent[i] = indent[up] + (d > 1 && (children[up] > 1 || v->nodes.v[l.boxes.v[up].node].self ||
-						    d == 2));
+		indent[i] = indent[up] + (d > 1 && (children[up] > 1 ||
+						    v->nodes.v[l.boxes.v[up].node].self || d == 2));
 		/* No deeper than a third of the line. */
 		indent[i] = MIN(indent[i], (u32)(columns / 6));
 		put_share(b, n->total, total);
@@ -196,7 +200,8 @@ static int cmp_top(const void *pa, const void *pb)
 	return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-static void put_top(struct buf *b, const struct render_input *in, const struct render_opts *opts, size_t columns)
+static void put_top(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+		    size_t columns)
 {
 	const struct profile *p = in->profile;
 	const struct view *v = in->view;
@@ -235,7 +240,8 @@ static void put_top(struct buf *b, const struct render_input *in, const struct r
 	buf_release(&tmp);
 }
 
-static int write_text(struct out *o, const struct render_input *in, const struct render_opts *opts, struct error *err)
+static int write_text(struct out *o, const struct render_input *in, const struct render_opts *opts,
+		      struct error *err)
 {
 	size_t columns = opts->columns ? MAX(opts->columns, 40) : 80, i;
 	struct buf *b = &o->buf;

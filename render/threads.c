@@ -8,7 +8,11 @@ struct sorted {
 	u64 time, weight;
 };
 
-#define ORDER(x, y)	do { if ((x) != (y)) return (x) < (y) ? -1 : 1; } while (0)
+#define ORDER(x, y)                                \
+	do {                                       \
+		if ((x) != (y))                    \
+			return (x) < (y) ? -1 : 1; \
+	} while (0)
 
 static int cmp_sorted(const void *pa, const void *pb)
 {
@@ -72,7 +76,8 @@ static u64 usual_interval(const struct profile *p)
 	size_t i;
 
 	for (i = 0; i < p->samples.n; i++)
-		vec_push(&s, ((struct on_cpu){ p->samples.v[i].cpu, p->samples.v[i].event, p->samples.v[i].time }));
+		vec_push(&s, ((struct on_cpu){ p->samples.v[i].cpu, p->samples.v[i].event,
+					       p->samples.v[i].time }));
 	if (s.n)
 		qsort(s.v, s.n, sizeof(*s.v), cmp_on_cpu);
 	for (i = 1; i < s.n; i++)
@@ -90,7 +95,8 @@ static u64 usual_interval(const struct profile *p)
 void threads_init(struct threads *t, const struct view *v)
 {
 	const struct profile *p = v->profile;
-	u32 *root = xcalloc(v->nodes.n, sizeof(*root)), *part = xcalloc(v->nodes.n, sizeof(*part)), i;
+	u32 *root = xcalloc(v->nodes.n, sizeof(*root)), *part = xcalloc(v->nodes.n, sizeof(*part)),
+	    i;
 	VEC(struct sorted) s = { 0 };
 	u64 first = UINT64_MAX, at = 0, ns;
 	size_t k;
@@ -110,7 +116,8 @@ void threads_init(struct threads *t, const struct view *v)
 
 			if (node == UINT32_MAX || !x->weight)
 				continue;
-			vec_push(&s, ((struct sorted){ x->pid, x->tid, part[node], root[node], node, x->time - first, x->weight }));
+			vec_push(&s, ((struct sorted){ x->pid, x->tid, part[node], root[node], node,
+						       x->time - first, x->weight }));
 			t->length = MAX(t->length, x->time - first);
 		}
 		t->interval = usual_interval(p);
@@ -120,8 +127,10 @@ void threads_init(struct threads *t, const struct view *v)
 
 			if (!self)
 				continue;
-			vec_push(&s, ((struct sorted){ UINT32_MAX, UINT32_MAX, part[i], root[i], i, at, self }));
-			if (__builtin_mul_overflow(self, 1000, &ns) || __builtin_add_overflow(at, ns, &at))
+			vec_push(&s, ((struct sorted){ UINT32_MAX, UINT32_MAX, part[i], root[i], i,
+						       at, self }));
+			if (__builtin_mul_overflow(self, 1000, &ns) ||
+			    __builtin_add_overflow(at, ns, &at))
 				at = UINT64_MAX;
 		}
 		t->length = at;
@@ -131,9 +140,14 @@ void threads_init(struct threads *t, const struct view *v)
 	for (k = 0; k < s.n; k++) {
 		const struct sorted *x = &s.v[k], *was = k ? x - 1 : NULL;
 
-		if (!was || was->pid != x->pid || was->tid != x->tid || was->part != x->part || was->root != x->root)
-			vec_push(&t->v, ((struct thread){ .part = x->part, .root = x->root, .pid = x->pid, .tid = x->tid }));
-		vec_push(&t->v.v[t->v.n - 1].samples, ((struct thread_sample){ x->time, x->weight, x->node }));
+		if (!was || was->pid != x->pid || was->tid != x->tid || was->part != x->part ||
+		    was->root != x->root)
+			vec_push(&t->v, ((struct thread){ .part = x->part,
+							  .root = x->root,
+							  .pid = x->pid,
+							  .tid = x->tid }));
+		vec_push(&t->v.v[t->v.n - 1].samples,
+			 ((struct thread_sample){ x->time, x->weight, x->node }));
 	}
 	vec_release(&s);
 	free(root);
@@ -160,7 +174,8 @@ str_id thread_comm(const struct view *v, const struct thread *t)
 	return t->root ? v->profile->frames.v[v->nodes.v[t->root].frame].function : 0;
 }
 
-void thread_name(const struct threads *threads, const struct view *v, const struct thread *t, struct buf *b)
+void thread_name(const struct threads *threads, const struct view *v, const struct thread *t,
+		 struct buf *b)
 {
 	const struct strtab *strings = v->profile->strings;
 	str_id comm = thread_comm(v, t), event = threads->parts.v.v[t->part].name;
@@ -197,8 +212,8 @@ static u64 length_of(const struct threads *threads, const struct thread *t, size
 	return i + 1 < t->samples.n ? MIN(length, s[1].time - s->time) : length;
 }
 
-void thread_walk(const struct threads *threads, const struct view *v, const struct thread *t, u64 gap,
-		 thread_call_fn call, void *ctx)
+void thread_walk(const struct threads *threads, const struct view *v, const struct thread *t,
+		 u64 gap, thread_call_fn call, void *ctx)
 {
 	u32 depth = threads->parts.v.v[t->part].depth + thread_has_comm(v, t), nopen = 0, n, k;
 	u32 *open = xcalloc((size_t)v->max_depth + 1, sizeof(*open));

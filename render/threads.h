@@ -6,25 +6,26 @@
 #include "render/export.h"
 
 struct thread_sample {
-	u64 time;		/* ns since the first sample */
+	u64 time; /* ns since the first sample */
 	u64 weight;
-	u32 node;		/* of the view */
+	u32 node; /* of the view */
 };
 
 /* One thread's samples of one event under one root frame (the comm). */
 struct thread {
-	u32 part;		/* of struct threads' parts: the event */
-	u32 root;		/* node of the outermost frame; the part's top when there is none */
-	u32 pid, tid;		/* UINT32_MAX: not known */
-	VEC(struct thread_sample) samples;	/* in time */
+	u32 part;     /* of struct threads' parts: the event */
+	u32 root;     /* node of the outermost frame; the part's top when there is none */
+	u32 pid, tid; /* UINT32_MAX: not known */
+	VEC(struct thread_sample) samples; /* in time */
 };
 
 struct threads {
 	struct export_parts parts;
-	VEC(struct thread) v;	/* by pid, tid, part, root */
-	bool timed;		/* times are real; else each stack lasts a microsecond for each unit of its weight */
-	u64 interval;		/* ns: what is usual between two samples of a processor; 0: not known */
-	u64 length;		/* ns */
+	VEC(struct thread) v; /* by pid, tid, part, root */
+	bool timed;   /* times are real; else each stack lasts a microsecond for each unit of its
+			 weight */
+	u64 interval; /* ns: what is usual between two samples of a processor; 0: not known */
+	u64 length;   /* ns */
 };
 
 void threads_init(struct threads *t, const struct view *v);
@@ -35,16 +36,18 @@ str_id thread_comm(const struct view *v, const struct thread *t);
 bool thread_has_comm(const struct view *v, const struct thread *t);
 
 /* Appends the thread's name: the comm, and of several events the event. */
-void thread_name(const struct threads *threads, const struct view *v, const struct thread *t, struct buf *b);
+void thread_name(const struct threads *threads, const struct view *v, const struct thread *t,
+		 struct buf *b);
 
 /*
- * The thread's stack over time, as calls that begin and end; a comm is no call.  A sample's stack is taken to last until the
- * thread's next sample, and no longer than is usual between two samples of a processor; frames that two such samples share
- * go on.  Without times each stack lasts a microsecond for each unit of its weight.  `gap` ns are left
- * between calls of which one ends when the other begins.
+ * The thread's stack over time, as calls that begin and end; a comm is no call.  A sample's stack
+ * is taken to last until the thread's next sample, and no longer than is usual between two samples
+ * of a processor; frames that two such samples share go on.  Without times each stack lasts a
+ * microsecond for each unit of its weight.  `gap` ns are left between calls of which one ends when
+ * the other begins.
  */
 typedef void (*thread_call_fn)(void *ctx, bool begin, frame_id frame, u64 ns);
-void thread_walk(const struct threads *threads, const struct view *v, const struct thread *t, u64 gap,
-		 thread_call_fn call, void *ctx);
+void thread_walk(const struct threads *threads, const struct view *v, const struct thread *t,
+		 u64 gap, thread_call_fn call, void *ctx);
 
 #endif

@@ -15,9 +15,9 @@ extern const struct render_writer writer_firefox;
 extern const struct render_writer writer_folded;
 extern const struct render_writer writer_html;
 extern const struct render_writer writer_json;
-extern const struct render_writer writer_pdf;		/* with cairo only */
+extern const struct render_writer writer_pdf; /* with cairo only */
 extern const struct render_writer writer_perf_script;
-extern const struct render_writer writer_png;		/* with cairo only */
+extern const struct render_writer writer_png; /* with cairo only */
 extern const struct render_writer writer_pprof;
 extern const struct render_writer writer_speedscope;
 extern const struct render_writer writer_speedscope_time;

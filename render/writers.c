@@ -2,26 +2,24 @@
 /* The table of writers: order is that of --help. */
 #include "render/writer.h"
 
-static const struct render_writer *const table[] = {
-	&writer_svg,
-	&writer_html,
+static const struct render_writer *const table[] = { &writer_svg,
+						     &writer_html,
 #ifdef HAVE_CAIRO
-	&writer_png,
-	&writer_pdf,
+						     &writer_png,
+						     &writer_pdf,
 #endif
-	&writer_text,
-	&writer_folded,
-	&writer_perf_script,
-	&writer_speedscope,
-	&writer_speedscope_time,
-	&writer_pprof,
-	&writer_chrome,
-	&writer_firefox,
-	&writer_callgrind,
-	&writer_d3,
-	&writer_json,
-	NULL
-};
+						     &writer_text,
+						     &writer_folded,
+						     &writer_perf_script,
+						     &writer_speedscope,
+						     &writer_speedscope_time,
+						     &writer_pprof,
+						     &writer_chrome,
+						     &writer_firefox,
+						     &writer_callgrind,
+						     &writer_d3,
+						     &writer_json,
+						     NULL };
 
 const struct render_writer *const *render_writers(void)
 {

@@ -2,22 +2,23 @@
 #include <stdlib.h>
 #ifdef HAVE_IBERTY
 #include <libiberty/demangle.h>
-#undef ARRAY_SIZE	/* libiberty.h has one too */
+#undef ARRAY_SIZE /* libiberty.h has one too */
 #endif
 
 #include "symbolize/symfile.h"
 
 /* A longer linker name is shown as it is: what the demangler makes of it can grow without bound. */
-#define MAX_MANGLED	8192
+#define MAX_MANGLED 8192
 /* The cache starts anew beyond so many names. */
-#define MAX_CACHED	(1u << 18)
+#define MAX_CACHED (1u << 18)
 
 /*
- * Suffixes that compilers give to pieces and copies of a function: GCC's ipa-split, ipa-sra, ipa-cp,
- * hot/cold splitting and LTO, clang's ThinLTO.  A number may follow.
+ * Suffixes that compilers give to pieces and copies of a function: GCC's ipa-split, ipa-sra,
+ * ipa-cp, hot/cold splitting and LTO, clang's ThinLTO.  A number may follow.
  */
 static const char *const clone_suffixes[] = {
-	"isra", "part", "constprop", "cold", "hot", "warm", "lto_priv", "llvm", "localalias", "clone",
+	"isra", "part",     "constprop", "cold",       "hot",
+	"warm", "lto_priv", "llvm",      "localalias", "clone",
 };
 
 /* Length without clone suffixes. */
@@ -30,13 +31,13 @@ static size_t fold_clones(const char *s, size_t n)
 		while (end && s[end - 1] >= '0' && s[end - 1] <= '9')
 			end--;
 		if (end == n || !end || s[end - 1] != '.')
-			end = n;	/* no number at the end */
+			end = n; /* no number at the end */
 		else
 			end--;
-		for (word = end; word && s[word - 1] != '.'; )
+		for (word = end; word && s[word - 1] != '.';)
 			word--;
 		if (word < 2)
-			return n;	/* no dot, or nothing before it */
+			return n; /* no dot, or nothing before it */
 		for (i = 0; i < ARRAY_SIZE(clone_suffixes) && !known; i++)
 			known = strlen(clone_suffixes[i]) == end - word &&
 				!memcmp(s + word, clone_suffixes[i], end - word);
@@ -48,12 +49,12 @@ static size_t fold_clones(const char *s, size_t n)
 
 #ifdef HAVE_IBERTY
 /*
- * What has been demangled, by content, so that it serves every string table; one for the process, since a name's
- * meaning depends on nothing else.
+ * What has been demangled, by content, so that it serves every string table; one for the process,
+ * since a name's meaning depends on nothing else.
  */
 static struct strtab cache_in, cache_out;
 static bool cache_ready;
-static VEC(str_id) cache;	/* id in cache_in -> id in cache_out, 0: it is no mangled name */
+static VEC(str_id) cache; /* id in cache_in -> id in cache_out, 0: it is no mangled name */
 
 static char *demangle_new(const char *s)
 {
@@ -66,7 +67,8 @@ static char *demangle_new(const char *s)
 
 static bool looks_mangled(const char *s, size_t n)
 {
-	return n > 2 && n <= MAX_MANGLED && s[0] == '_' && (s[1] == 'Z' || s[1] == 'R' || s[1] == 'D');
+	return n > 2 && n <= MAX_MANGLED && s[0] == '_' &&
+	       (s[1] == 'Z' || s[1] == 'R' || s[1] == 'D');
 }
 
 /* Demangled form, borrowed until the next call, or NULL. */

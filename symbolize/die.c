@@ -6,16 +6,16 @@
 #include "symbolize/leb.h"
 
 #ifndef DW_AT_GNU_ranges_base
-#define DW_AT_GNU_ranges_base	0x2132
+#define DW_AT_GNU_ranges_base 0x2132
 #endif
 #ifndef DW_AT_GNU_dwo_name
-#define DW_AT_GNU_dwo_name	0x2130
+#define DW_AT_GNU_dwo_name 0x2130
 #endif
 #ifndef DW_AT_GNU_addr_base
-#define DW_AT_GNU_addr_base	0x2133
+#define DW_AT_GNU_addr_base 0x2133
 #endif
 
-#define MAX_ABBREVS	(1u << 20)
+#define MAX_ABBREVS (1u << 20)
 
 /* ---- bytes ---- */
 
@@ -26,19 +26,11 @@ static u64 get(const u8 *p, size_t n, bool swap)
 	u16 v16;
 
 	switch (n) {
-	case 1:
-		return *p;
-	case 2:
-		memcpy(&v16, p, 2);
-		return swap ? __builtin_bswap16(v16) : v16;
-	case 4:
-		memcpy(&v32, p, 4);
-		return swap ? __builtin_bswap32(v32) : v32;
-	case 8:
-		memcpy(&v64, p, 8);
-		return swap ? __builtin_bswap64(v64) : v64;
-	default:
-		return 0;
+	case 1: return *p;
+	case 2: memcpy(&v16, p, 2); return swap ? __builtin_bswap16(v16) : v16;
+	case 4: memcpy(&v32, p, 4); return swap ? __builtin_bswap32(v32) : v32;
+	case 8: memcpy(&v64, p, 8); return swap ? __builtin_bswap64(v64) : v64;
+	default: return 0;
 	}
 }
 
@@ -84,7 +76,7 @@ static inline bool uleb(const u8 **pp, const u8 *end, u64 *v)
 
 /* ---- forms ---- */
 
-#define VARIES	UINT32_MAX		/* of sums of sizes; DIE_VARIES of one */
+#define VARIES UINT32_MAX /* of sums of sizes; DIE_VARIES of one */
 
 /* Size of a form that always has the same one, else VARIES. */
 static u32 form_size(u16 form, const struct die_unit *u)
@@ -93,48 +85,37 @@ static u32 form_size(u16 form, const struct die_unit *u)
 
 	switch (form) {
 	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
-		return 0;
+	case DW_FORM_implicit_const: return 0;
 	case DW_FORM_data1:
 	case DW_FORM_ref1:
 	case DW_FORM_flag:
 	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		return 1;
+	case DW_FORM_addrx1: return 1;
 	case DW_FORM_data2:
 	case DW_FORM_ref2:
 	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		return 2;
+	case DW_FORM_addrx2: return 2;
 	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		return 3;
+	case DW_FORM_addrx3: return 3;
 	case DW_FORM_data4:
 	case DW_FORM_ref4:
 	case DW_FORM_ref_sup4:
 	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-		return 4;
+	case DW_FORM_addrx4: return 4;
 	case DW_FORM_data8:
 	case DW_FORM_ref8:
 	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		return 8;
-	case DW_FORM_data16:
-		return 16;
-	case DW_FORM_addr:
-		return u->address_size;
-	case DW_FORM_ref_addr:
-		return u->version <= 2 ? u->address_size : offset;
+	case DW_FORM_ref_sup8: return 8;
+	case DW_FORM_data16: return 16;
+	case DW_FORM_addr: return u->address_size;
+	case DW_FORM_ref_addr: return u->version <= 2 ? u->address_size : offset;
 	case DW_FORM_strp:
 	case DW_FORM_line_strp:
 	case DW_FORM_sec_offset:
 	case DW_FORM_strp_sup:
 	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_GNU_strp_alt:
-		return offset;
-	default:
-		return VARIES;
+	case DW_FORM_GNU_strp_alt: return offset;
+	default: return VARIES;
 	}
 }
 
@@ -270,7 +251,8 @@ int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, 
 	a->v.n = 0;
 	a->attrs.n = 0;
 	a->offset = u->abbrev_offset;
-	if (!a->sizes[0] || a->version != u->version || a->address_size != u->address_size || a->dwarf64 != u->dwarf64) {
+	if (!a->sizes[0] || a->version != u->version || a->address_size != u->address_size ||
+	    a->dwarf64 != u->dwarf64) {
 		a->version = u->version;
 		a->address_size = u->address_size;
 		a->dwarf64 = u->dwarf64;
@@ -279,7 +261,7 @@ int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, 
 	}
 	if (u->abbrev_offset >= s->n)
 		return -1;
-	vec_reserve(&a->attrs, 1);	/* also an entry without attributes has a place in the array */
+	vec_reserve(&a->attrs, 1); /* also an entry without attributes has a place in the array */
 	p = s->p + u->abbrev_offset;
 	end = s->p + s->n;
 	while (a->v.n < MAX_ABBREVS) {
@@ -313,10 +295,13 @@ int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, 
 				ab.sibling_form = (u16)form;
 				ab.sibling_at = (u32)size;
 			}
-			n = form < ARRAY_SIZE(a->sizes) ? a->sizes[form] : MIN(form_size((u16)form, u), DIE_VARIES);
+			n = form < ARRAY_SIZE(a->sizes) ? a->sizes[form]
+							: MIN(form_size((u16)form, u), DIE_VARIES);
 			size = n == DIE_VARIES || size + n >= VARIES ? VARIES : size + n;
-			vec_push(&a->attrs, ((struct die_abbrev_attr){ name <= UINT16_MAX ? (u16)name : 0, (u16)form,
-				(int32_t)MAX(MIN(implicit, INT32_MAX), INT32_MIN) }));
+			vec_push(&a->attrs,
+				 ((struct die_abbrev_attr){
+					 name <= UINT16_MAX ? (u16)name : 0, (u16)form,
+					 (int32_t)MAX(MIN(implicit, INT32_MAX), INT32_MIN) }));
 		}
 		if (bad)
 			break;
@@ -412,46 +397,31 @@ bool die_walk_next(struct die_walk *w, struct die *d)
 static int attr_id(u16 name)
 {
 	switch (name) {
-	case DW_AT_sibling:
-		return DIE_SIBLING;
-	case DW_AT_low_pc:
-		return DIE_LOW;
-	case DW_AT_high_pc:
-		return DIE_HIGH;
-	case DW_AT_ranges:
-		return DIE_RANGES;
-	case DW_AT_abstract_origin:
-		return DIE_ORIGIN;
-	case DW_AT_specification:
-		return DIE_SPEC;
-	case DW_AT_call_file:
-		return DIE_CALL_FILE;
-	case DW_AT_call_line:
-		return DIE_CALL_LINE;
-	case DW_AT_declaration:
-		return DIE_DECLARATION;
-	case DW_AT_stmt_list:
-		return DIE_STMT_LIST;
+	case DW_AT_sibling: return DIE_SIBLING;
+	case DW_AT_low_pc: return DIE_LOW;
+	case DW_AT_high_pc: return DIE_HIGH;
+	case DW_AT_ranges: return DIE_RANGES;
+	case DW_AT_abstract_origin: return DIE_ORIGIN;
+	case DW_AT_specification: return DIE_SPEC;
+	case DW_AT_call_file: return DIE_CALL_FILE;
+	case DW_AT_call_line: return DIE_CALL_LINE;
+	case DW_AT_declaration: return DIE_DECLARATION;
+	case DW_AT_stmt_list: return DIE_STMT_LIST;
 	case DW_AT_addr_base:
-	case DW_AT_GNU_addr_base:
-		return DIE_ADDR_BASE;
-	case DW_AT_rnglists_base:
-		return DIE_RNGLISTS_BASE;
-	case DW_AT_GNU_ranges_base:
-		return DIE_GNU_RANGES_BASE;
+	case DW_AT_GNU_addr_base: return DIE_ADDR_BASE;
+	case DW_AT_rnglists_base: return DIE_RNGLISTS_BASE;
+	case DW_AT_GNU_ranges_base: return DIE_GNU_RANGES_BASE;
 	case DW_AT_dwo_name:
-	case DW_AT_GNU_dwo_name:
-		return DIE_DWO_NAME;
-	case DW_AT_language:
-		return DIE_LANGUAGE;
-	default:
-		return -1;
+	case DW_AT_GNU_dwo_name: return DIE_DWO_NAME;
+	case DW_AT_language: return DIE_LANGUAGE;
+	default: return -1;
 	}
 }
 
 void die_walk_attrs(struct die_walk *w, struct die *d)
 {
-	const struct die_abbrev_attr *a = w->u->abbrevs->attrs.v + w->abbrev->attr, *end = a + w->abbrev->attrs;
+	const struct die_abbrev_attr *a = w->u->abbrevs->attrs.v + w->abbrev->attr,
+				     *end = a + w->abbrev->attrs;
 
 	for (; a < end; a++) {
 		int id = attr_id(a->name);
@@ -492,7 +462,9 @@ static bool skip_attrs(struct die_walk *w, const struct die_abbrev *ab)
 	}
 	a = w->u->abbrevs->attrs.v + ab->attr;
 	for (end = a + ab->attrs; a < end; a++) {
-		size_t n = a->form < ARRAY_SIZE(w->u->abbrevs->sizes) ? w->u->abbrevs->sizes[a->form] : DIE_VARIES;
+		size_t n = a->form < ARRAY_SIZE(w->u->abbrevs->sizes)
+				   ? w->u->abbrevs->sizes[a->form]
+				   : DIE_VARIES;
 
 		if (n != DIE_VARIES && (size_t)(w->end - w->p) >= n)
 			w->p += n;
@@ -510,7 +482,8 @@ void die_walk_skip(struct die_walk *w, const struct die *d)
 		w->depth++;
 }
 
-/* From the attributes of an entry with children to its sibling, when it has that link and it leads forwards. */
+/* From the attributes of an entry with children to its sibling, when it has that link and it leads
+ * forwards. */
 static bool jump(struct die_walk *w, const struct die_abbrev *ab)
 {
 	struct die d = { .have = 1u << DIE_SIBLING };
@@ -534,7 +507,8 @@ static bool jump(struct die_walk *w, const struct die_abbrev *ab)
 	if (!skip_form(&p, w->end, ab->sibling_form, w->u))
 		return false;
 	d.attr[DIE_SIBLING] = (struct die_attr){ value, ab->sibling_form, 0 };
-	if (!die_reference(w->u, &d, DIE_SIBLING, &to) || to < (u64)(p - w->u->s->info.p) || to > w->u->end)
+	if (!die_reference(w->u, &d, DIE_SIBLING, &to) || to < (u64)(p - w->u->s->info.p) ||
+	    to > w->u->end)
 		return false;
 	w->p = w->u->s->info.p + to;
 	return true;
@@ -606,29 +580,17 @@ u64 die_number(const struct die_unit *u, const struct die *d, enum die_attr_id i
 		return 0;
 	switch (a->form) {
 	case DW_FORM_data1:
-	case DW_FORM_flag:
-		return get(p, 1, false);
-	case DW_FORM_data2:
-		return get(p, 2, u->s->swap);
-	case DW_FORM_data4:
-		return get(p, 4, u->s->swap);
-	case DW_FORM_data8:
-		return get(p, 8, u->s->swap);
-	case DW_FORM_sec_offset:
-		return get(p, u->dwarf64 ? 8 : 4, u->s->swap);
+	case DW_FORM_flag: return get(p, 1, false);
+	case DW_FORM_data2: return get(p, 2, u->s->swap);
+	case DW_FORM_data4: return get(p, 4, u->s->swap);
+	case DW_FORM_data8: return get(p, 8, u->s->swap);
+	case DW_FORM_sec_offset: return get(p, u->dwarf64 ? 8 : 4, u->s->swap);
 	case DW_FORM_udata:
-	case DW_FORM_rnglistx:
-		uleb(&p, end, &v);
-		return v;
-	case DW_FORM_sdata:
-		cursor_init(&c, p, (size_t)(end - p), false);
-		return (u64)leb_s(&c);
-	case DW_FORM_implicit_const:
-		return (u64)(s64)a->implicit;
-	case DW_FORM_flag_present:
-		return 1;
-	default:
-		return 0;
+	case DW_FORM_rnglistx: uleb(&p, end, &v); return v;
+	case DW_FORM_sdata: cursor_init(&c, p, (size_t)(end - p), false); return (u64)leb_s(&c);
+	case DW_FORM_implicit_const: return (u64)(s64)a->implicit;
+	case DW_FORM_flag_present: return 1;
+	default: return 0;
 	}
 }
 
@@ -636,7 +598,8 @@ static bool indexed_address(const struct die_unit *u, u64 index, u64 *addr)
 {
 	if (index > u->addr.n)
 		return false;
-	return section_get(&u->addr, u->addr_base + index * u->address_size, u->address_size, u->s->swap, addr);
+	return section_get(&u->addr, u->addr_base + index * u->address_size, u->address_size,
+			   u->s->swap, addr);
 }
 
 bool die_address(const struct die_unit *u, const struct die *d, enum die_attr_id id, u64 *addr)
@@ -648,27 +611,17 @@ bool die_address(const struct die_unit *u, const struct die *d, enum die_attr_id
 	if (!die_has(d, id))
 		return false;
 	switch (a->form) {
-	case DW_FORM_addr:
-		*addr = get(p, u->address_size, u->s->swap);
-		return true;
+	case DW_FORM_addr: *addr = get(p, u->address_size, u->s->swap); return true;
 	case DW_FORM_addrx:
-	case DW_FORM_GNU_addr_index:
-		uleb(&p, u->s->info.p + u->end, &index);
-		break;
-	case DW_FORM_addrx1:
-		index = get(p, 1, false);
-		break;
-	case DW_FORM_addrx2:
-		index = get(p, 2, u->s->swap);
-		break;
+	case DW_FORM_GNU_addr_index: uleb(&p, u->s->info.p + u->end, &index); break;
+	case DW_FORM_addrx1: index = get(p, 1, false); break;
+	case DW_FORM_addrx2: index = get(p, 2, u->s->swap); break;
 	case DW_FORM_addrx3:
-		index = u->s->swap ? (u64)p[0] << 16 | (u64)p[1] << 8 | p[2] : (u64)p[2] << 16 | (u64)p[1] << 8 | p[0];
+		index = u->s->swap ? (u64)p[0] << 16 | (u64)p[1] << 8 | p[2]
+				   : (u64)p[2] << 16 | (u64)p[1] << 8 | p[0];
 		break;
-	case DW_FORM_addrx4:
-		index = get(p, 4, u->s->swap);
-		break;
-	default:
-		return false;
+	case DW_FORM_addrx4: index = get(p, 4, u->s->swap); break;
+	default: return false;
 	}
 	return indexed_address(u, index, addr);
 }
@@ -682,26 +635,19 @@ bool die_reference(const struct die_unit *u, const struct die *d, enum die_attr_
 	if (!die_has(d, id))
 		return false;
 	switch (a->form) {
-	case DW_FORM_ref1:
-		v = get(p, 1, false);
-		break;
-	case DW_FORM_ref2:
-		v = get(p, 2, u->s->swap);
-		break;
-	case DW_FORM_ref4:
-		v = get(p, 4, u->s->swap);
-		break;
-	case DW_FORM_ref8:
-		v = get(p, 8, u->s->swap);
-		break;
-	case DW_FORM_ref_udata:
-		uleb(&p, u->s->info.p + u->end, &v);
-		break;
+	case DW_FORM_ref1: v = get(p, 1, false); break;
+	case DW_FORM_ref2: v = get(p, 2, u->s->swap); break;
+	case DW_FORM_ref4: v = get(p, 4, u->s->swap); break;
+	case DW_FORM_ref8: v = get(p, 8, u->s->swap); break;
+	case DW_FORM_ref_udata: uleb(&p, u->s->info.p + u->end, &v); break;
 	case DW_FORM_ref_addr:
-		*offset = get(p, u->version <= 2 ? u->address_size : u->dwarf64 ? 8 : 4, u->s->swap);
+		*offset = get(p,
+			      u->version <= 2 ? u->address_size
+			      : u->dwarf64    ? 8
+					      : 4,
+			      u->s->swap);
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 	if (v > u->end - u->offset)
 		return false;
@@ -723,8 +669,10 @@ static u64 ranges_v4(const struct die_unit *u, u64 off, u32 id, u64 max, struct 
 	u64 base = u->low_pc, lo, hi, n, top = u->address_size == 4 ? UINT32_MAX : UINT64_MAX;
 
 	for (n = 0; n < max; n++) {
-		if (off > UINT64_MAX / 2 || !section_get(&u->ranges, off, u->address_size, u->s->swap, &lo) ||
-		    !section_get(&u->ranges, off + u->address_size, u->address_size, u->s->swap, &hi))
+		if (off > UINT64_MAX / 2 ||
+		    !section_get(&u->ranges, off, u->address_size, u->s->swap, &lo) ||
+		    !section_get(&u->ranges, off + u->address_size, u->address_size, u->s->swap,
+				 &hi))
 			break;
 		off += 2u * u->address_size;
 		if (lo == top)
@@ -752,8 +700,7 @@ static u64 ranges_v5(const struct die_unit *u, u64 off, u32 id, u64 max, struct 
 
 		lo = hi = 0;
 		switch (cursor_u8(&c)) {
-		case DW_RLE_end_of_list:
-			return n + 1;
+		case DW_RLE_end_of_list: return n + 1;
 		case DW_RLE_base_addressx:
 			if (!indexed_address(u, leb_u(&c), &base))
 				base = 0;
@@ -781,8 +728,7 @@ static u64 ranges_v5(const struct die_unit *u, u64 off, u32 id, u64 max, struct 
 			lo = u->address_size == 8 ? cursor_u64(&c) : cursor_u32(&c);
 			hi = lo + leb_u(&c);
 			break;
-		default:
-			return n + 1;
+		default: return n + 1;
 		}
 		if (ok && !c.bad)
 			push_range(out, lo, hi, id);
@@ -803,7 +749,8 @@ u64 die_ranges(const struct die_unit *u, const struct die *d, u32 id, u64 max, s
 			u64 rel;
 
 			if (off > u->s->rnglists.n ||
-			    !section_get(&u->s->rnglists, u->rnglists_base + off * width, width, u->s->swap, &rel))
+			    !section_get(&u->s->rnglists, u->rnglists_base + off * width, width,
+					 u->s->swap, &rel))
 				return 1;
 			off = u->rnglists_base + rel;
 		}

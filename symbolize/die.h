@@ -3,10 +3,10 @@
  * Entries of .debug_info (DIEs), read in one forward pass: DWARF 2-5 (sections 7.5 and 2.17 of the
  * standards), and GNU's split DWARF 4.
  *
- * libdw answers the same questions, but looks up the abbreviation and walks the attributes of an entry anew for
- * each of them; a walk over a unit costs several times of this.  Here every byte is visited once, a walk
- * only goes forwards, and nothing is recursive, so that damaged input ends it.  Strings and links into
- * other files stay with libdw.
+ * libdw answers the same questions, but looks up the abbreviation and walks the attributes of an
+ * entry anew for each of them; a walk over a unit costs several times of this.  Here every byte is
+ * visited once, a walk only goes forwards, and nothing is recursive, so that damaged input ends it.
+ * Strings and links into other files stay with libdw.
  */
 #ifndef XENFLAME_DIE_H
 #define XENFLAME_DIE_H
@@ -21,52 +21,66 @@ struct die_section {
 /* Sections of one file, uncompressed; borrowed, may be empty. */
 struct die_sections {
 	struct die_section info, abbrev, ranges, rnglists, addr;
-	bool swap;			/* of the other byte order than this machine */
+	bool swap; /* of the other byte order than this machine */
 };
 
 struct die_abbrev {
 	u64 code;
 	u16 tag;
 	bool children;
-	u16 sibling_form;		/* 0: it has no link to its sibling */
-	u32 attr, attrs;		/* part of die_abbrevs.attrs */
-	u32 size;			/* of the attributes, UINT32_MAX when it varies */
-	u32 sibling_at;			/* offset of that link in them, UINT32_MAX when it varies */
+	u16 sibling_form; /* 0: it has no link to its sibling */
+	u32 attr, attrs;  /* part of die_abbrevs.attrs */
+	u32 size;         /* of the attributes, UINT32_MAX when it varies */
+	u32 sibling_at;   /* offset of that link in them, UINT32_MAX when it varies */
 };
 
 struct die_abbrev_attr {
 	u16 name, form;
-	int32_t implicit;		/* DW_FORM_implicit_const, as far as it fits: lines and files do */
+	int32_t implicit; /* DW_FORM_implicit_const, as far as it fits: lines and files do */
 };
 
 struct die_abbrevs {
 	u64 offset;
 	u16 version;
 	u8 address_size;
-	bool dwarf64, dense;		/* dense: entry i has the code i + 1 */
-	u8 sizes[64];			/* of forms below 64 in such units, DIE_VARIES: each value has its own */
-#define DIE_VARIES	255
-	VEC(struct die_abbrev) v;	/* by code */
+	bool dwarf64, dense; /* dense: entry i has the code i + 1 */
+	u8 sizes[64]; /* of forms below 64 in such units, DIE_VARIES: each value has its own */
+#define DIE_VARIES 255
+	VEC(struct die_abbrev) v; /* by code */
 	VEC(struct die_abbrev_attr) attrs;
 };
 
 struct die_unit {
 	const struct die_sections *s;
-	u64 offset, die, end;		/* in .debug_info: header, first entry, behind the last one */
+	u64 offset, die, end; /* in .debug_info: header, first entry, behind the last one */
 	u64 abbrev_offset;
 	u16 version;
-	u8 type;			/* DW_UT_*; DW_UT_compile before DWARF 5 */
+	u8 type; /* DW_UT_*; DW_UT_compile before DWARF 5 */
 	u8 address_size;
 	bool dwarf64;
 	const struct die_abbrevs *abbrevs;
 	/* From the unit's own entry, or from the skeleton's: die_unit_bases(). */
-	struct die_section addr, ranges;	/* .debug_addr and .debug_ranges, for split units of the main file */
+	struct die_section addr,
+		ranges; /* .debug_addr and .debug_ranges, for split units of the main file */
 	u64 addr_base, rnglists_base, ranges_base, low_pc;
 };
 
 enum die_attr_id {
-	DIE_SIBLING, DIE_LOW, DIE_HIGH, DIE_RANGES, DIE_ORIGIN, DIE_SPEC, DIE_CALL_FILE, DIE_CALL_LINE, DIE_DECLARATION,
-	DIE_STMT_LIST, DIE_ADDR_BASE, DIE_RNGLISTS_BASE, DIE_GNU_RANGES_BASE, DIE_DWO_NAME, DIE_LANGUAGE,
+	DIE_SIBLING,
+	DIE_LOW,
+	DIE_HIGH,
+	DIE_RANGES,
+	DIE_ORIGIN,
+	DIE_SPEC,
+	DIE_CALL_FILE,
+	DIE_CALL_LINE,
+	DIE_DECLARATION,
+	DIE_STMT_LIST,
+	DIE_ADDR_BASE,
+	DIE_RNGLISTS_BASE,
+	DIE_GNU_RANGES_BASE,
+	DIE_DWO_NAME,
+	DIE_LANGUAGE,
 	DIE_ATTRS
 };
 
@@ -77,40 +91,41 @@ struct die_attr {
 };
 
 struct die {
-	u64 offset;			/* in .debug_info */
+	u64 offset; /* in .debug_info */
 	u16 tag;
 	bool children;
-	u32 have;			/* bit i: attr[i] is there */
+	u32 have; /* bit i: attr[i] is there */
 	struct die_attr attr[DIE_ATTRS];
 };
 
 struct die_walk {
 	const struct die_unit *u;
 	const u8 *p, *end;
-	u32 depth;			/* of the entry that comes next, 0 where the walk began */
-	const struct die_abbrev *abbrev;	/* of the entry whose attributes come next */
-	u64 steps;			/* entries read so far */
+	u32 depth;                       /* of the entry that comes next, 0 where the walk began */
+	const struct die_abbrev *abbrev; /* of the entry whose attributes come next */
+	u64 steps;                       /* entries read so far */
 	bool bad;
 };
 
 /*
- * Reads the header of the unit at *offset and moves *offset behind it: 1, 0 at the end, -1 when damaged (then
- * *offset is behind it too, when that can be told).
+ * Reads the header of the unit at *offset and moves *offset behind it: 1, 0 at the end, -1 when
+ * damaged (then *offset is behind it too, when that can be told).
  */
 int die_unit_read(const struct die_sections *s, u64 *offset, struct die_unit *u);
 /* Code of the abbreviation of the unit's own entry, 0 when it has none. */
 u64 die_first_code(const struct die_unit *u);
 /*
- * Decodes the table of abbreviations of a unit into *a, whatever it held before (zeroed at first), as far as the code `stop`,
- * or all of it when that is 0.  -1 when it is damaged: then the table ends there.  *steps grows by the work.
+ * Decodes the table of abbreviations of a unit into *a, whatever it held before (zeroed at first),
+ * as far as the code `stop`, or all of it when that is 0.  -1 when it is damaged: then the table
+ * ends there.  *steps grows by the work.
  */
 int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, u64 *steps);
 void die_abbrevs_release(struct die_abbrevs *a);
 /* Whether a decoded table is that of a unit: sizes in it depend on the unit's header. */
 static inline bool die_abbrevs_fit(const struct die_abbrevs *a, const struct die_unit *u)
 {
-	return a->offset == u->abbrev_offset && a->version == u->version && a->address_size == u->address_size &&
-		a->dwarf64 == u->dwarf64;
+	return a->offset == u->abbrev_offset && a->version == u->version &&
+	       a->address_size == u->address_size && a->dwarf64 == u->dwarf64;
 }
 /* Takes the bases from the unit's own entry. */
 void die_unit_bases(struct die_unit *u, const struct die *own);

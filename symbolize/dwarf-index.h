@@ -3,8 +3,8 @@
  * Index over the DWARF of one ELF file: address -> function, inlined functions, lines.
  *
  * What is built, and when: the ranges of all units at the first question; the functions of a
- * unit and its line table when an address of it is asked for; the inlined code of a function when an
- * address of that function is; a name when it is shown.  .debug_aranges is never looked at
+ * unit and its line table when an address of it is asked for; the inlined code of a function when
+ * an address of that function is; a name when it is shown.  .debug_aranges is never looked at
  * (clang writes none, files converted from PE have a broken one).
  */
 #ifndef XENFLAME_DWARF_INDEX_H
@@ -18,13 +18,14 @@
 struct dwarf_index;
 
 struct dwarf_hit {
-	bool unit;		/* a unit says that the address is its own */
-	bool function;		/* a function covers it: frames were appended, the outermost one last */
-	str_id file;		/* source file and line of the address itself */
+	bool unit;     /* a unit says that the address is its own */
+	bool function; /* a function covers it: frames were appended, the outermost one last */
+	str_id file;   /* source file and line of the address itself */
 	u32 line;
-	str_id name;		/* name of the outermost function, mangled when DWARF has that, or 0 */
-	bool short_name;	/* DWARF has only its bare name, of a language where that is not all (GCC: static functions) */
-	u64 function_lo;	/* where the piece of code that holds the address begins */
+	str_id name;     /* name of the outermost function, mangled when DWARF has that, or 0 */
+	bool short_name; /* DWARF has only its bare name, of a language where that is not all (GCC:
+			    static functions) */
+	u64 function_lo; /* where the piece of code that holds the address begins */
 };
 
 /*
@@ -35,9 +36,11 @@ struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ran
 				    const struct symfile_opts *opts, struct error *err);
 void dwarf_index_free(struct dwarf_index *ix);
 /*
- * Appends the frames of an address; with `out` NULL only fills in *hit.  `deep`: look for functions that
- * are defined inside others too, when none was found else (costs a walk over the whole unit, once).
+ * Appends the frames of an address; with `out` NULL only fills in *hit.  `deep`: look for functions
+ * that are defined inside others too, when none was found else (costs a walk over the whole unit,
+ * once).
  */
-void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symframes *out, struct dwarf_hit *hit);
+void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symframes *out,
+			struct dwarf_hit *hit);
 
 #endif

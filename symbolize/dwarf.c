@@ -11,44 +11,45 @@
 #include "symbolize/line.h"
 
 /*
- * Bounds.  Real code stays far below: chains of abstract_origin and specification have 2 or 3 links, inlined code
- * nests some dozens deep.
+ * Bounds.  Real code stays far below: chains of abstract_origin and specification have 2 or 3
+ * links, inlined code nests some dozens deep.
  */
 enum {
-	MAX_CHAIN = 16,			/* links from an entry to the one that has the name */
-	MAX_DEPTH = 4096,		/* nesting of entries that is followed */
-	MAX_FRAMES = 200,		/* inlined frames of one address */
-	MAX_UNITS_TRIED = 16,		/* units that claim one address */
+	MAX_CHAIN = 16,       /* links from an entry to the one that has the name */
+	MAX_DEPTH = 4096,     /* nesting of entries that is followed */
+	MAX_FRAMES = 200,     /* inlined frames of one address */
+	MAX_UNITS_TRIED = 16, /* units that claim one address */
 };
-#define NO_SCOPE	UINT32_MAX
+#define NO_SCOPE UINT32_MAX
 
 /* A function or an inlined instance of one. */
 struct scope {
-	u64 die;			/* the entry that leads to its name */
-	u32 name;			/* index in names, or INDEX_NONE: not looked up yet */
-	u32 parent;			/* scope it is inlined into, or NO_SCOPE */
+	u64 die;    /* the entry that leads to its name */
+	u32 name;   /* index in names, or INDEX_NONE: not looked up yet */
+	u32 parent; /* scope it is inlined into, or NO_SCOPE */
 	u32 call_file, call_line;
 };
 
 struct function {
 	u64 die;
 	bool flattened;
-	u32 scope;			/* its own scope, once flattened */
-	u32 seg, segs;			/* its part of unit.segs */
+	u32 scope;     /* its own scope, once flattened */
+	u32 seg, segs; /* its part of unit.segs */
 };
 
 struct unit {
 	struct die_unit head;
-	const struct die_unit *body;	/* where the functions are: head, or the unit of a .dwo file; NULL: not known yet */
-	Dwarf *dw;			/* of the body */
-	u64 stmt_list;			/* UINT64_MAX: none */
+	const struct die_unit *body; /* where the functions are: head, or the unit of a .dwo file;
+					NULL: not known yet */
+	Dwarf *dw;                   /* of the body */
+	u64 stmt_list;               /* UINT64_MAX: none */
 	bool skeleton, indexed, has_lines, deep;
-	bool mangles;			/* its language has names that only the linker's form tells apart */
+	bool mangles; /* its language has names that only the linker's form tells apart */
 	VEC(struct function) functions;
-	struct ranges ranges;		/* id: index in functions */
+	struct ranges ranges; /* id: index in functions */
 	VEC(struct scope) scopes;
-	VEC(struct range) segs;		/* id: index in scopes */
-	struct line_table *lines;	/* NULL: none */
+	VEC(struct range) segs;   /* id: index in scopes */
+	struct line_table *lines; /* NULL: none */
 };
 
 /* A .dwo file. */
@@ -61,7 +62,7 @@ struct name {
 	const Dwarf *dw;
 	u64 die;
 	str_id raw, shown;
-	bool linkage;			/* raw is the linker's */
+	bool linkage; /* raw is the linker's */
 };
 
 struct dwarf_index {
@@ -72,15 +73,17 @@ struct dwarf_index {
 	struct die_sections s;
 	struct line_sections lines;
 	VEC(struct unit) units;
-	VEC(struct range) spans;	/* ranges of units by start; id: index in units. They may overlap. */
-	VEC(u64) span_ends;		/* greatest hi of spans[0..i] */
+	VEC(struct range)
+		spans;      /* ranges of units by start; id: index in units. They may overlap. */
+	VEC(u64) span_ends; /* greatest hi of spans[0..i] */
 	VEC(struct die_abbrevs *) abbrevs;
 	struct index abbrev_index;
 	VEC(struct split *) splits;
 	VEC(struct name) names;
 	struct index name_index;
-	VEC(u32) parents;		/* scratch of flatten() */
-	u64 budget;			/* steps that are still allowed: grows with the file, so that no file takes for ever */
+	VEC(u32) parents; /* scratch of flatten() */
+	u64 budget; /* steps that are still allowed: grows with the file, so that no file takes for
+		       ever */
 	bool told;
 };
 
@@ -89,7 +92,9 @@ static bool spend(struct dwarf_index *ix, u64 steps)
 	if (ix->budget < steps) {
 		ix->budget = 0;
 		if (!ix->told)
-			diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': its DWARF is damaged: the same parts are used again and again",
+			diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1,
+				  "'%s': its DWARF is damaged: the same parts are used again and "
+				  "again",
 				  ix->path);
 		ix->told = true;
 		return false;
@@ -99,10 +104,11 @@ static bool spend(struct dwarf_index *ix, u64 steps)
 }
 
 /*
- * Appends the ranges of an entry, with `id`.  Code that the linker dropped stays in DWARF, at addresses that
- * mean something else or nothing: it is left out.
+ * Appends the ranges of an entry, with `id`.  Code that the linker dropped stays in DWARF, at
+ * addresses that mean something else or nothing: it is left out.
  */
-static void add_ranges(struct dwarf_index *ix, const struct die_unit *u, const struct die *d, u32 id, struct ranges *out)
+static void add_ranges(struct dwarf_index *ix, const struct die_unit *u, const struct die *d,
+		       u32 id, struct ranges *out)
 {
 	size_t first = out->r.n, n = first, i;
 	const struct ranges *code = ix->code;
@@ -127,8 +133,9 @@ struct naming {
 /* Whether the value is in the file that dwz made of what several have in common. */
 static bool is_alt(const Dwarf_Attribute *a)
 {
-	return a->form == DW_FORM_GNU_ref_alt || a->form == DW_FORM_GNU_strp_alt || a->form == DW_FORM_strp_sup ||
-		a->form == DW_FORM_ref_sup4 || a->form == DW_FORM_ref_sup8;
+	return a->form == DW_FORM_GNU_ref_alt || a->form == DW_FORM_GNU_strp_alt ||
+	       a->form == DW_FORM_strp_sup || a->form == DW_FORM_ref_sup4 ||
+	       a->form == DW_FORM_ref_sup8;
 }
 
 static int collect_naming(Dwarf_Attribute *a, void *arg)
@@ -139,21 +146,12 @@ static int collect_naming(Dwarf_Attribute *a, void *arg)
 	if (d->no_alt && is_alt(a))
 		return DWARF_CB_OK;
 	switch (a->code) {
-	case DW_AT_abstract_origin:
-		d->origin = *a;
-		break;
-	case DW_AT_specification:
-		d->spec = *a;
-		break;
-	case DW_AT_name:
-		d->name = *a;
-		break;
+	case DW_AT_abstract_origin: d->origin = *a; break;
+	case DW_AT_specification: d->spec = *a; break;
+	case DW_AT_name: d->name = *a; break;
 	case DW_AT_linkage_name:
-	case DW_AT_MIPS_linkage_name:
-		d->linkage = *a;
-		break;
-	default:
-		break;
+	case DW_AT_MIPS_linkage_name: d->linkage = *a; break;
+	default: break;
 	}
 	return DWARF_CB_OK;
 }
@@ -172,8 +170,8 @@ static bool name_eq(const void *ctx, u32 id, const void *key)
 }
 
 /*
- * Index in names of the name that the entry at an offset leads to, over at most MAX_CHAIN links: the linker's when any
- * of them has it.
+ * Index in names of the name that the entry at an offset leads to, over at most MAX_CHAIN links:
+ * the linker's when any of them has it.
  */
 static u32 name_of(struct dwarf_index *ix, Dwarf *dw, u64 offset)
 {
@@ -209,7 +207,8 @@ static u32 name_of(struct dwarf_index *ix, Dwarf *dw, u64 offset)
 	found.linkage = linkage != NULL;
 	if (linkage || name) {
 		found.raw = strtab_adds(ix->opts.strings, linkage ? linkage : name);
-		found.shown = linkage ? demangle(ix->opts.strings, found.raw, ix->opts.raw_names) : found.raw;
+		found.shown = linkage ? demangle(ix->opts.strings, found.raw, ix->opts.raw_names)
+				      : found.raw;
 	}
 	id = (u32)ix->names.n;
 	vec_push(&ix->names, found);
@@ -247,17 +246,23 @@ static const struct die_abbrevs *abbrevs_of(struct dwarf_index *ix, const struct
 	return a;
 }
 
-static void find_sections(Elf *elf, const char *suffix, struct die_sections *s, struct line_sections *l, u64 *bytes)
+static void find_sections(Elf *elf, const char *suffix, struct die_sections *s,
+			  struct line_sections *l, u64 *bytes)
 {
 	const struct {
 		const char *name;
 		struct die_section *to;
 	} wanted[] = {
-		{ "info", &s->info }, { "abbrev", &s->abbrev }, { "ranges", &s->ranges }, { "rnglists", &s->rnglists },
-		{ "addr", &s->addr }, { "line", l ? &l->line : NULL },
-		{ "line_str", l ? &l->line_str : NULL }, { "str", l ? &l->str : NULL },
+		{ "info", &s->info },
+		{ "abbrev", &s->abbrev },
+		{ "ranges", &s->ranges },
+		{ "rnglists", &s->rnglists },
+		{ "addr", &s->addr },
+		{ "line", l ? &l->line : NULL },
+		{ "line_str", l ? &l->line_str : NULL },
+		{ "str", l ? &l->str : NULL },
 	};
-	enum { STRINGS = 6 };		/* from here on */
+	enum { STRINGS = 6 }; /* from here on */
 	Elf_Scn *scn = NULL;
 	size_t names, i;
 	GElf_Ehdr eh;
@@ -288,7 +293,8 @@ static void find_sections(Elf *elf, const char *suffix, struct die_sections *s, 
 			continue;
 		for (i = 0; i < ARRAY_SIZE(wanted); i++) {
 			n = strlen(wanted[i].name);
-			if (wanted[i].to && !wanted[i].to->p && !strncmp(name, wanted[i].name, n) && !strcmp(name + n, suffix))
+			if (wanted[i].to && !wanted[i].to->p && !strncmp(name, wanted[i].name, n) &&
+			    !strcmp(name + n, suffix))
 				break;
 		}
 		if (i == ARRAY_SIZE(wanted))
@@ -310,8 +316,8 @@ static void find_sections(Elf *elf, const char *suffix, struct die_sections *s, 
 }
 
 /*
- * Whether libdw may open a file that DWARF names: relative to the folder of compilation or to that of the file.  It opens
- * whatever is there, and a FIFO would stop us.
+ * Whether libdw may open a file that DWARF names: relative to the folder of compilation or to that
+ * of the file.  It opens whatever is there, and a FIFO would stop us.
  */
 static bool may_open(const struct dwarf_index *ix, const char *comp_dir, const char *name)
 {
@@ -321,8 +327,15 @@ static bool may_open(const struct dwarf_index *ix, const char *comp_dir, const c
 	int i;
 
 	for (i = 0; i < 2 && harmless; i++) {
-		int n = i ? (slash ? (int)(slash - ix->path) + 1 : 0) : comp_dir ? (int)MIN(strlen(comp_dir), 4096) : 0;
-		char *path = *name == '/' ? xstrdup(name) : xasprintf("%.*s/%s", n, i ? ix->path : comp_dir ? comp_dir : "", name);
+		int n = i          ? (slash ? (int)(slash - ix->path) + 1 : 0)
+			: comp_dir ? (int)MIN(strlen(comp_dir), 4096)
+				   : 0;
+		char *path = *name == '/' ? xstrdup(name)
+					  : xasprintf("%.*s/%s", n,
+						      i          ? ix->path
+						      : comp_dir ? comp_dir
+								 : "",
+						      name);
 
 		if (!i || n)
 			harmless = stat(path, &st) || S_ISREG(st.st_mode);
@@ -350,8 +363,9 @@ static void find_split(struct dwarf_index *ix, struct unit *u)
 		comp_dir = dwarf_formstring(&a);
 	if (!name || !may_open(ix, comp_dir, name) ||
 	    dwarf_cu_info(own.cu, NULL, NULL, &skeleton, &split, NULL, NULL, NULL) || !split.addr) {
-		diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': '%s' not found: inlined functions are missing",
-			  ix->path, name ? name : ".dwo");
+		diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1,
+			  "'%s': '%s' not found: inlined functions are missing", ix->path,
+			  name ? name : ".dwo");
 		return;
 	}
 	dw = dwarf_cu_getdwarf(split.cu);
@@ -397,10 +411,8 @@ static bool holds_functions(int tag)
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
-	case DW_TAG_enumeration_type:	/* of Rust */
-		return true;
-	default:
-		return false;
+	case DW_TAG_enumeration_type: /* of Rust */ return true;
+	default: return false;
 	}
 }
 
@@ -411,16 +423,14 @@ static bool holds_inlined(int tag)
 	case DW_TAG_try_block:
 	case DW_TAG_catch_block:
 	case DW_TAG_with_stmt:
-	case DW_TAG_inlined_subroutine:
-		return true;
-	default:
-		return false;
+	case DW_TAG_inlined_subroutine: return true;
+	default: return false;
 	}
 }
 
 /*
- * Gathers the functions of a unit.  Functions are looked into for others only when `all`, for that is most of
- * what a unit holds.
+ * Gathers the functions of a unit.  Functions are looked into for others only when `all`, for that
+ * is most of what a unit holds.
  */
 static void collect_functions(struct dwarf_index *ix, struct unit *u, bool all)
 {
@@ -492,7 +502,8 @@ static void index_lines(struct dwarf_index *ix, struct unit *u)
 	if (dwarf_offdie(ix->dw, u->head.die, &die) && dwarf_attr(&die, DW_AT_comp_dir, &a))
 		comp_dir = dwarf_formstring(&a);
 	u->lines = xmalloc(sizeof(*u->lines));
-	line_table_init(u->lines, &ix->lines, u->stmt_list, u->head.address_size, comp_dir, ix->code->r.n ? ix->code : NULL);
+	line_table_init(u->lines, &ix->lines, u->stmt_list, u->head.address_size, comp_dir,
+			ix->code->r.n ? ix->code : NULL);
 	/* Units may share a table. */
 	spend(ix, u->lines->bytes);
 }
@@ -515,13 +526,11 @@ static bool mangles(u64 language)
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
-	case 0x2b:	/* C++ 17 and 20 have no name in DWARF 5's first edition */
+	case 0x2b: /* C++ 17 and 20 have no name in DWARF 5's first edition */
 	case 0x2c:
 	case DW_LANG_D:
-	case DW_LANG_Rust:
-		return true;
-	default:
-		return false;
+	case DW_LANG_Rust: return true;
+	default: return false;
 	}
 }
 
@@ -545,12 +554,14 @@ static void index_units(struct dwarf_index *ix)
 
 		if (r < 0 || (head.type != DW_UT_compile && head.type != DW_UT_skeleton))
 			continue;
-		/* Only the entry of the unit itself: the rest of the table is for units that are touched. */
+		/* Only the entry of the unit itself: the rest of the table is for units that are
+		 * touched. */
 		die_abbrevs_read(&first, &head, die_first_code(&head), &steps);
 		spend(ix, steps);
 		head.abbrevs = &first;
 		die_walk_init(&w, &head, head.die);
-		if (!die_walk_next(&w, &d) || (d.tag != DW_TAG_compile_unit && d.tag != DW_TAG_skeleton_unit))
+		if (!die_walk_next(&w, &d) ||
+		    (d.tag != DW_TAG_compile_unit && d.tag != DW_TAG_skeleton_unit))
 			continue;
 		die_walk_attrs(&w, &d);
 		die_unit_bases(&head, &d);
@@ -560,16 +571,19 @@ static void index_units(struct dwarf_index *ix)
 			u.stmt_list = die_number(&head, &d, DIE_STMT_LIST);
 		u.mangles = mangles(die_number(&head, &d, DIE_LANGUAGE));
 		add_ranges(ix, &head, &d, id, &spans);
-		u.head.ranges_base = die_number(&head, &d, DIE_GNU_RANGES_BASE);	/* for the split unit alone */
+		u.head.ranges_base = die_number(&head, &d,
+						DIE_GNU_RANGES_BASE); /* for the split unit alone */
 		u.head.abbrevs = NULL;
 		vec_push(&ix->units, u);
 		if (spans.r.n == before && !die_has(&d, DIE_RANGES) && !die_has(&d, DIE_HIGH)) {
-			/* A unit that does not say where its code is: its functions do, or it has none. */
+			/* A unit that does not say where its code is: its functions do, or it has
+			 * none. */
 			struct unit *p = &ix->units.v[id];
 
 			index_functions(ix, p);
 			for (i = 0; i < p->ranges.r.n; i++)
-				vec_push(&spans.r, ((struct range){ p->ranges.r.v[i].lo, p->ranges.r.v[i].hi, id }));
+				vec_push(&spans.r, ((struct range){ p->ranges.r.v[i].lo,
+								    p->ranges.r.v[i].hi, id }));
 		}
 	}
 	die_abbrevs_release(&first);
@@ -627,9 +641,13 @@ static void flatten(struct dwarf_index *ix, struct unit *u, struct function *f)
 					if (!die_reference(u->body, &d, DIE_ORIGIN, &origin))
 						origin = d.offset;
 					own = (u32)u->scopes.n;
-					vec_push(&u->scopes, ((struct scope){ origin, INDEX_NONE, ix->parents.v[depth],
-						clamp_u32(die_number(u->body, &d, DIE_CALL_FILE)),
-						clamp_u32(die_number(u->body, &d, DIE_CALL_LINE)) }));
+					vec_push(&u->scopes,
+						 ((struct scope){
+							 origin, INDEX_NONE, ix->parents.v[depth],
+							 clamp_u32(die_number(u->body, &d,
+									      DIE_CALL_FILE)),
+							 clamp_u32(die_number(u->body, &d,
+									      DIE_CALL_LINE)) }));
 				}
 			} else if (holds_inlined(d.tag)) {
 				die_walk_skip(&w, &d);
@@ -643,7 +661,8 @@ static void flatten(struct dwarf_index *ix, struct unit *u, struct function *f)
 				die_walk_over(&w, &d);
 				continue;
 			}
-			/* Depth grows by one at a time, so this is the entry behind the last, or one in use before. */
+			/* Depth grows by one at a time, so this is the entry behind the last, or
+			 * one in use before. */
 			if (ix->parents.n == depth + 1)
 				vec_push(&ix->parents, own);
 			else
@@ -682,8 +701,11 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 		name = &ix->names.v[s->name];
 		/* An inlined function without a name says nothing that its caller does not say. */
 		if (last || (name->shown && n < MAX_FRAMES && !ix->opts.no_inline)) {
-			vec_push(&out->frames, ((struct frame){ .function = name->shown, .file = file, .line = line,
-				.flags = last ? 0 : FRAME_INLINED }));
+			vec_push(&out->frames,
+				 ((struct frame){ .function = name->shown,
+						  .file = file,
+						  .line = line,
+						  .flags = last ? 0 : FRAME_INLINED }));
 			n++;
 		}
 		if (last) {
@@ -697,7 +719,8 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 	}
 }
 
-void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symframes *out, struct dwarf_hit *hit)
+void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symframes *out,
+			struct dwarf_hit *hit)
 {
 	size_t lo = 0, hi = ix->spans.n, tried;
 
@@ -728,7 +751,8 @@ void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symf
 
 			index_lines(ix, u);
 			row = u->lines ? line_table_find(u->lines, addr) : NULL;
-			hit->file = row ? line_table_file(u->lines, row->file, ix->opts.strings) : 0;
+			hit->file = row ? line_table_file(u->lines, row->file, ix->opts.strings)
+					: 0;
 			hit->line = row ? row->line : 0;
 			hit->unit = true;
 		}

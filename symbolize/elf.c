@@ -16,52 +16,55 @@
 /*
  * ELF files: sections, symbol table, separate debug files, MiniDebugInfo, PLT.
  *
- * Which symbol names an address (design: the sized symbol that holds it, wherever a nearer label without a
- * size may lie): symbols with a size are flattened, the one that starts last wins; a symbol without a size reaches to the next
- * symbol or to the end of its section, and counts only where no sized one is, and not when it lies inside one.
+ * Which symbol names an address (design: the sized symbol that holds it, wherever a nearer label
+ * without a size may lie): symbols with a size are flattened, the one that starts last wins; a
+ * symbol without a size reaches to the next symbol or to the end of its section, and counts only
+ * where no sized one is, and not when it lies inside one.
  */
 
-#define INIT_BASE	0x40000000u	/* where .init sections of a kernel module are put: they are not beside its .text */
+#define INIT_BASE                                                                               \
+	0x40000000u /* where .init sections of a kernel module are put: they are not beside its \
+		       .text */
 
 struct elf_symbol {
 	u64 lo;
-	u32 size;			/* 0: a label */
-	u32 rank;			/* greater is better among symbols that start together */
-	const char *name;		/* borrowed from the file */
-	const char *file;		/* STT_FILE before a local symbol: a hint, or NULL */
-	str_id raw, shown;		/* 0: not made yet */
-	bool data;			/* in a section with code, but no code: where a label before it ends */
-	bool stub;			/* of the PLT */
+	u32 size;          /* 0: a label */
+	u32 rank;          /* greater is better among symbols that start together */
+	const char *name;  /* borrowed from the file */
+	const char *file;  /* STT_FILE before a local symbol: a hint, or NULL */
+	str_id raw, shown; /* 0: not made yet */
+	bool data;         /* in a section with code, but no code: where a label before it ends */
+	bool stub;         /* of the PLT */
 };
 
 struct elf_section {
-	u64 addr, size;			/* in the file's address space; for ET_REL as laid out here */
+	u64 addr, size; /* in the file's address space; for ET_REL as laid out here */
 	u64 offset;
-	bool code, alloc, bits;		/* bits: it has contents */
+	bool code, alloc, bits; /* bits: it has contents */
 };
 
 struct elf_file {
-	struct symfile f;		/* first */
+	struct symfile f; /* first */
 	int fd;
 	Elf *elf;
-	struct buf image;		/* the unpacked file, or a copy that is written to */
+	struct buf image; /* the unpacked file, or a copy that is written to */
 	bool relocatable;
 	u16 machine;
-	VEC(struct elf_section) sections;	/* by index */
-	struct ranges code;		/* sections with code, flattened; id: index of the section */
-	size_t symtab, dynsym, mini, debuglink, altlink;	/* index of section, 0: none */
+	VEC(struct elf_section) sections; /* by index */
+	struct ranges code; /* sections with code, flattened; id: index of the section */
+	size_t symtab, dynsym, mini, debuglink, altlink; /* index of section, 0: none */
 	bool debug_info;
 
-	struct elf_file *debug;		/* separate debug file, owned */
-	u64 bias;			/* its addresses + bias = ours */
-	struct elf_file *minidebug;	/* MiniDebugInfo, owned */
+	struct elf_file *debug;     /* separate debug file, owned */
+	u64 bias;                   /* its addresses + bias = ours */
+	struct elf_file *minidebug; /* MiniDebugInfo, owned */
 
 	bool dwarf_tried;
 	struct dwarf_index *dwarf;
 	bool syms_ready;
-	VEC(struct elf_symbol) syms;	/* sorted */
-	struct ranges sized;		/* id: index in syms */
-	struct arena names;		/* made ones, of the PLT */
+	VEC(struct elf_symbol) syms; /* sorted */
+	struct ranges sized;         /* id: index in syms */
+	struct arena names;          /* made ones, of the PLT */
 };
 
 static const struct symfile_ops dwarf_ops, symtab_ops, dynsym_ops;
@@ -103,8 +106,8 @@ static void add_code(struct elf_file *e, u64 lo, u64 size, u32 id)
 }
 
 /*
- * Sections of a kernel module have no addresses yet.  The kernel puts the code first, in the order of the headers, each
- * aligned, what begins with ".init" apart (kernel/module: layout_sections).
+ * Sections of a kernel module have no addresses yet.  The kernel puts the code first, in the order
+ * of the headers, each aligned, what begins with ".init" apart (kernel/module: layout_sections).
  */
 static void lay_out(struct elf_file *e, size_t names)
 {
@@ -134,16 +137,19 @@ static void read_notes(struct elf_file *e, Elf_Data *data)
 	GElf_Nhdr nh;
 	size_t off = 0, name, desc;
 
-	while (data && !e->f.build_id_len && (off = gelf_getnote(data, off, &nh, &name, &desc)) > 0) {
+	while (data && !e->f.build_id_len &&
+	       (off = gelf_getnote(data, off, &nh, &name, &desc)) > 0) {
 		if (nh.n_type != NT_GNU_BUILD_ID || nh.n_namesz != 4 || !nh.n_descsz ||
-		    nh.n_descsz > sizeof(e->f.build_id) || memcmp((char *)data->d_buf + name, "GNU", 4))
+		    nh.n_descsz > sizeof(e->f.build_id) ||
+		    memcmp((char *)data->d_buf + name, "GNU", 4))
 			continue;
 		memcpy(e->f.build_id, (u8 *)data->d_buf + desc, nh.n_descsz);
 		e->f.build_id_len = (u8)nh.n_descsz;
 	}
 }
 
-/* A debug directory of PE with a CodeView record: "RSDS", then the 16 bytes that Xen reports when booted by EFI. */
+/* A debug directory of PE with a CodeView record: "RSDS", then the 16 bytes that Xen reports when
+ * booted by EFI. */
 static void read_codeview(struct elf_file *e, Elf_Data *data)
 {
 	const u8 *p;
@@ -175,7 +181,7 @@ static void scan_segments(struct elf_file *e, u64 notes)
 			continue;
 		notes -= ph.p_filesz;
 		read_notes(e, elf_getdata_rawchunk(e->elf, (int64_t)ph.p_offset, ph.p_filesz,
-				ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR));
+						   ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR));
 	}
 }
 
@@ -338,7 +344,8 @@ static int open_file(struct elf_file *e, struct error *err)
 	if (file_map_open(&map, e->f.path, 0, err))
 		return -1;
 	kind = unpack_kind(map.p, map.n);
-	rel = map.n > 18 && !memcmp(map.p, ELFMAG, SELFMAG) && (map.p[16] == ET_REL || map.p[17] == ET_REL);
+	rel = map.n > 18 && !memcmp(map.p, ELFMAG, SELFMAG) &&
+	      (map.p[16] == ET_REL || map.p[17] == ET_REL);
 	if (kind != PACKED_NOT)
 		r = unpack(kind, map.p, map.n, &e->image, e->f.path, err);
 	else if (rel && map.n <= UNPACK_MAX)
@@ -359,7 +366,8 @@ static int open_file(struct elf_file *e, struct error *err)
 	return scan(e, err);
 }
 
-/* The file is mapped; its descriptor is not needed any more, and a host maps more libraries than a process may have open. */
+/* The file is mapped; its descriptor is not needed any more, and a host maps more libraries than a
+ * process may have open. */
 static void drop_descriptor(struct elf_file *e)
 {
 	if (e->fd < 0 || elf_cntl(e->elf, ELF_C_FDREAD))
@@ -377,8 +385,8 @@ static void put_field(u8 *p, size_t n, u64 v)
 }
 
 /*
- * Debug sections packed by zstd, which libelf reads from 0.189 on only: they are unpacked behind a copy of the
- * file, and their headers lead there (gABI, "Section Compression").
+ * Debug sections packed by zstd, which libelf reads from 0.189 on only: they are unpacked behind a
+ * copy of the file, and their headers lead there (gABI, "Section Compression").
  */
 static int unpack_sections(struct elf_file *e, struct error *err)
 {
@@ -389,7 +397,8 @@ static int unpack_sections(struct elf_file *e, struct error *err)
 	const char *file;
 	GElf_Ehdr eh;
 
-	if (!gelf_getehdr(e->elf, &eh) || elf_getshdrstrndx(e->elf, &names) || eh.e_shentsize != entry)
+	if (!gelf_getehdr(e->elf, &eh) || elf_getshdrstrndx(e->elf, &names) ||
+	    eh.e_shentsize != entry)
 		return 0;
 	file = elf_rawfile(e->elf, &size);
 	for (i = 1; file && i < e->sections.n; i++) {
@@ -398,11 +407,14 @@ static int unpack_sections(struct elf_file *e, struct error *err)
 		GElf_Chdr ch;
 		size_t at;
 
-		if (!scn || !gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_COMPRESSED) || sh.sh_type == SHT_NOBITS ||
-		    strncmp(section_name(e, names, &sh), ".debug_", 7) || !gelf_getchdr(scn, &ch) || ch.ch_type != 2)
+		if (!scn || !gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_COMPRESSED) ||
+		    sh.sh_type == SHT_NOBITS ||
+		    strncmp(section_name(e, names, &sh), ".debug_", 7) || !gelf_getchdr(scn, &ch) ||
+		    ch.ch_type != 2)
 			continue;
-		if (sh.sh_offset > size || sh.sh_size > size - sh.sh_offset || sh.sh_size < header ||
-		    eh.e_shoff > size || (size - eh.e_shoff) / entry <= i || size > UNPACK_MAX)
+		if (sh.sh_offset > size || sh.sh_size > size - sh.sh_offset ||
+		    sh.sh_size < header || eh.e_shoff > size || (size - eh.e_shoff) / entry <= i ||
+		    size > UNPACK_MAX)
 			continue;
 		if (!image.n)
 			buf_put(&image, file, size);
@@ -411,23 +423,29 @@ static int unpack_sections(struct elf_file *e, struct error *err)
 		at = image.n;
 		if (at - size > UNPACK_MAX || at / 2000 > size) {
 			buf_release(&image);
-			return error_set(err, "'%s': its sections are too large unpacked", e->f.path);
+			return error_set(err, "'%s': its sections are too large unpacked",
+					 e->f.path);
 		}
-		if (unpack(PACKED_ZSTD, (const u8 *)file + sh.sh_offset + header, sh.sh_size - header, &image, e->f.path, err) ||
+		if (unpack(PACKED_ZSTD, (const u8 *)file + sh.sh_offset + header,
+			   sh.sh_size - header, &image, e->f.path, err) ||
 		    image.n - at != ch.ch_size) {
 			buf_release(&image);
-			return error_set(err, "'%s': a section that is packed by zstd cannot be unpacked", e->f.path);
+			return error_set(
+				err, "'%s': a section that is packed by zstd cannot be unpacked",
+				e->f.path);
 		}
 		if (wide) {
 			u8 *p = (u8 *)image.p + eh.e_shoff + i * entry;
 
-			put_field(p + offsetof(Elf64_Shdr, sh_flags), 8, sh.sh_flags & ~(u64)SHF_COMPRESSED);
+			put_field(p + offsetof(Elf64_Shdr, sh_flags), 8,
+				  sh.sh_flags & ~(u64)SHF_COMPRESSED);
 			put_field(p + offsetof(Elf64_Shdr, sh_offset), 8, at);
 			put_field(p + offsetof(Elf64_Shdr, sh_size), 8, ch.ch_size);
 		} else {
 			u8 *p = (u8 *)image.p + eh.e_shoff + i * entry;
 
-			put_field(p + offsetof(Elf32_Shdr, sh_flags), 4, sh.sh_flags & ~(u64)SHF_COMPRESSED);
+			put_field(p + offsetof(Elf32_Shdr, sh_flags), 4,
+				  sh.sh_flags & ~(u64)SHF_COMPRESSED);
 			put_field(p + offsetof(Elf32_Shdr, sh_offset), 4, at);
 			put_field(p + offsetof(Elf32_Shdr, sh_size), 4, ch.ch_size);
 		}
@@ -442,7 +460,8 @@ static int unpack_sections(struct elf_file *e, struct error *err)
 	return open_image(e, err);
 }
 
-struct symfile *symfile_open_elf(const char *path, const struct symfile_opts *opts, struct error *err)
+struct symfile *symfile_open_elf(const char *path, const struct symfile_opts *opts,
+				 struct error *err)
 {
 	struct elf_file *e = elf_file_new(path, opts);
 	struct error why = { "" };
@@ -451,7 +470,8 @@ struct symfile *symfile_open_elf(const char *path, const struct symfile_opts *op
 		elf_free(&e->f);
 		return NULL;
 	}
-	/* Of the other byte order such files are not known; relocated ones are already unpacked as far as can be. */
+	/* Of the other byte order such files are not known; relocated ones are already unpacked as
+	 * far as can be. */
 	if (!e->relocatable && is_native(e) && unpack_sections(e, &why)) {
 		diag_add(opts->diag, DIAG_SYMBOL_FILE, 1, why.msg);
 		if (!e->elf) {
@@ -513,11 +533,11 @@ static size_t reloc_width(u16 machine, u32 type)
 {
 	switch (machine) {
 	case EM_X86_64:
-		return type == R_X86_64_64 ? 8 : type == R_X86_64_32 || type == R_X86_64_32S ? 4 : 0;
-	case EM_AARCH64:
-		return type == R_AARCH64_ABS64 ? 8 : type == R_AARCH64_ABS32 ? 4 : 0;
-	default:
-		return 0;
+		return type == R_X86_64_64                           ? 8
+		       : type == R_X86_64_32 || type == R_X86_64_32S ? 4
+								     : 0;
+	case EM_AARCH64: return type == R_AARCH64_ABS64 ? 8 : type == R_AARCH64_ABS32 ? 4 : 0;
+	default: return 0;
 	}
 }
 
@@ -528,7 +548,8 @@ static size_t reloc_width(u16 machine, u32 type)
 static int relocate(struct elf_file *e)
 {
 	size_t i, k, names;
-	u64 relocs_left = e->image.n / sizeof(Elf32_Rela), unpack_left = MIN((u64)e->image.n * 2000, UNPACK_MAX);
+	u64 relocs_left = e->image.n / sizeof(Elf32_Rela),
+	    unpack_left = MIN((u64)e->image.n * 2000, UNPACK_MAX);
 
 	if ((e->machine != EM_X86_64 && e->machine != EM_AARCH64) || !is_native(e))
 		return 0;
@@ -541,7 +562,8 @@ static int relocate(struct elf_file *e)
 		const char *name;
 		size_t n;
 
-		if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA || sh.sh_info >= e->sections.n ||
+		if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA ||
+		    sh.sh_info >= e->sections.n ||
 		    !gelf_getshdr(elf_getscn(e->elf, sh.sh_info), &target))
 			continue;
 		name = section_name(e, names, &target);
@@ -550,13 +572,15 @@ static int relocate(struct elf_file *e)
 		if (target.sh_flags & SHF_COMPRESSED) {
 			GElf_Chdr ch;
 
-			if (!gelf_getchdr(elf_getscn(e->elf, sh.sh_info), &ch) || ch.ch_size > unpack_left ||
+			if (!gelf_getchdr(elf_getscn(e->elf, sh.sh_info), &ch) ||
+			    ch.ch_size > unpack_left ||
 			    elf_compress(elf_getscn(e->elf, sh.sh_info), 0, 0) < 0)
 				continue;
 			unpack_left -= ch.ch_size;
 		}
 		relocs = elf_getdata(scn, NULL);
-		if (!relocs || !section_data(e, sh.sh_link, &syms, &target) || !section_data(e, sh.sh_info, &data, &target))
+		if (!relocs || !section_data(e, sh.sh_link, &syms, &target) ||
+		    !section_data(e, sh.sh_info, &data, &target))
 			continue;
 		n = sh.sh_entsize ? sh.sh_size / sh.sh_entsize : 0;
 		for (k = 0; k < n && k < INT32_MAX && relocs_left; k++, relocs_left--) {
@@ -568,12 +592,14 @@ static int relocate(struct elf_file *e)
 			if (!gelf_getrela(relocs, (int)k, &r))
 				break;
 			width = reloc_width(e->machine, (u32)GELF_R_TYPE(r.r_info));
-			if (!width || r.r_offset > data->d_size || data->d_size - r.r_offset < width ||
+			if (!width || r.r_offset > data->d_size ||
+			    data->d_size - r.r_offset < width ||
 			    !symbol_value(e, syms, GELF_R_SYM(r.r_info), &value))
 				continue;
 			value += (u64)r.r_addend;
 			v32 = (u32)value;
-			memcpy((u8 *)data->d_buf + r.r_offset, width == 8 ? (void *)&value : (void *)&v32, width);
+			memcpy((u8 *)data->d_buf + r.r_offset,
+			       width == 8 ? (void *)&value : (void *)&v32, width);
 		}
 	}
 	return 0;
@@ -581,14 +607,16 @@ static int relocate(struct elf_file *e)
 
 /* ---- symbols ---- */
 
-/* Labels that a linker script or assembler sets at an edge: any other symbol at the same address says more. */
+/* Labels that a linker script or assembler sets at an edge: any other symbol at the same address
+ * says more. */
 static bool is_marker(const char *s)
 {
 	static const char *const ends[] = { "_start", "_end", "_begin", "_stop" };
 	size_t n = strlen(s), i;
 
-	if (!strncmp(s, "_stext", 6) || !strncmp(s, "_etext", 6) || !strncmp(s, "_sinit", 6) || !strncmp(s, "_einit", 6) ||
-	    !strncmp(s, "__start_", 8) || !strncmp(s, "__stop_", 7) || !strcmp(s, "_text") || !strcmp(s, "_end"))
+	if (!strncmp(s, "_stext", 6) || !strncmp(s, "_etext", 6) || !strncmp(s, "_sinit", 6) ||
+	    !strncmp(s, "_einit", 6) || !strncmp(s, "__start_", 8) || !strncmp(s, "__stop_", 7) ||
+	    !strcmp(s, "_text") || !strcmp(s, "_end"))
 		return true;
 	if (*s != '_' && !strchr(s, '_'))
 		return false;
@@ -601,7 +629,8 @@ static bool is_marker(const char *s)
 	return false;
 }
 
-/* ARM and RISC-V mark code and data by $x, $d, $a, $t, with ".anything" behind; compilers' local labels begin with .L. */
+/* ARM and RISC-V mark code and data by $x, $d, $a, $t, with ".anything" behind; compilers' local
+ * labels begin with .L. */
 static bool is_no_name(const char *s)
 {
 	if (s[0] == '$' && s[1] && strchr("xdat", s[1]) && (!s[2] || s[2] == '.'))
@@ -616,9 +645,10 @@ static u32 symbol_rank(const GElf_Sym *sym, const char *name)
 
 	while (name[underscores] == '_' && underscores < 15)
 		underscores++;
-	return (u32)(GELF_ST_TYPE(sym->st_info) != STT_OBJECT) << 17 | (u32)(GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) << 16 | (u32)!is_marker(name) << 15 |
-		(u32)(GELF_ST_BIND(sym->st_info) != STB_WEAK) << 14 | (u32)(GELF_ST_BIND(sym->st_info) != STB_LOCAL) << 13 |
-		(15 - underscores) << 8 | len;
+	return (u32)(GELF_ST_TYPE(sym->st_info) != STT_OBJECT) << 17 |
+	       (u32)(GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) << 16 | (u32)!is_marker(name) << 15 |
+	       (u32)(GELF_ST_BIND(sym->st_info) != STB_WEAK) << 14 |
+	       (u32)(GELF_ST_BIND(sym->st_info) != STB_LOCAL) << 13 | (15 - underscores) << 8 | len;
 }
 
 static int symbol_cmp(const void *pa, const void *pb)
@@ -655,8 +685,8 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 	const char *file = NULL, *str;
 	size_t n, i, strn;
 
-	if (!section_data(from, section, &data, &sh) || !section_data(from, sh.sh_link, &strs, &strsh) ||
-	    strsh.sh_type != SHT_STRTAB)
+	if (!section_data(from, section, &data, &sh) ||
+	    !section_data(from, sh.sh_link, &strs, &strsh) || strsh.sh_type != SHT_STRTAB)
 		return;
 	str = strs->d_buf;
 	strn = strings_size(strs);
@@ -677,26 +707,35 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 			file = *name ? name : NULL;
 			continue;
 		}
-		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE && type != STT_OBJECT) || sym.st_shndx == SHN_UNDEF ||
-		    sym.st_shndx == SHN_ABS || sym.st_shndx == SHN_COMMON || is_no_name(name))
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
+		     type != STT_OBJECT) ||
+		    sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS ||
+		    sym.st_shndx == SHN_COMMON || is_no_name(name))
 			continue;
 		lo = sym.st_value;
 		if (from->relocatable) {
-			if (sym.st_shndx >= from->sections.n || !from->sections.v[sym.st_shndx].code)
+			if (sym.st_shndx >= from->sections.n ||
+			    !from->sections.v[sym.st_shndx].code)
 				continue;
 			lo += from->sections.v[sym.st_shndx].addr;
 		}
 		if (from->code.r.n && !ranges_find(from->code.r.v, from->code.r.n, lo))
 			continue;
-		vec_push(&e->syms, ((struct elf_symbol){ .lo = lo + bias, .size = (u32)MIN(sym.st_size, UINT32_MAX),
-			.rank = symbol_rank(&sym, name), .name = name, .data = type == STT_OBJECT,
-			.file = GELF_ST_BIND(sym.st_info) == STB_LOCAL ? file : NULL }));
+		vec_push(&e->syms,
+			 ((struct elf_symbol){
+				 .lo = lo + bias,
+				 .size = (u32)MIN(sym.st_size, UINT32_MAX),
+				 .rank = symbol_rank(&sym, name),
+				 .name = name,
+				 .data = type == STT_OBJECT,
+				 .file = GELF_ST_BIND(sym.st_info) == STB_LOCAL ? file : NULL }));
 	}
 }
 
 static void load_plt(struct elf_file *e);
 
-/* MiniDebugInfo: an ELF file of its own, packed by xz, with the functions that .dynsym lacks (GDB's manual). */
+/* MiniDebugInfo: an ELF file of its own, packed by xz, with the functions that .dynsym lacks (GDB's
+ * manual). */
 static void open_minidebug(struct elf_file *e)
 {
 	struct error err = { "" };
@@ -707,7 +746,8 @@ static void open_minidebug(struct elf_file *e)
 	if (!section_data(e, e->mini, &data, &sh))
 		return;
 	m = elf_file_new(e->f.path, &e->f.opts);
-	if (unpack(PACKED_XZ, data->d_buf, data->d_size, &m->image, ".gnu_debugdata", &err) || open_image(m, &err)) {
+	if (unpack(PACKED_XZ, data->d_buf, data->d_size, &m->image, ".gnu_debugdata", &err) ||
+	    open_image(m, &err)) {
 		diag_addf(e->f.opts.diag, DIAG_SYMBOL_FILE, 1, "'%s': %s", e->f.path, err.msg);
 		elf_free(&m->f);
 		return;
@@ -826,7 +866,8 @@ static int slot_cmp(const void *pa, const void *pb)
 
 static const char *slot_name(const struct plt_slot *v, size_t n, u64 slot)
 {
-	struct plt_slot key = { slot, NULL }, *hit = n ? bsearch(&key, v, n, sizeof(*v), slot_cmp) : NULL;
+	struct plt_slot key = { slot, NULL },
+			*hit = n ? bsearch(&key, v, n, sizeof(*v), slot_cmp) : NULL;
 
 	return hit ? hit->name : NULL;
 }
@@ -838,12 +879,14 @@ static void add_plt_symbol(struct elf_file *e, u64 addr, u32 size, const char *c
 
 	memcpy(name, callee, n);
 	memcpy(name + n, "@plt", 5);
-	vec_push(&e->syms, ((struct elf_symbol){ .lo = addr, .size = size, .name = name, .stub = true }));
+	vec_push(&e->syms,
+		 ((struct elf_symbol){ .lo = addr, .size = size, .name = name, .stub = true }));
 }
 
 /*
- * Stubs of the PLT have no symbols.  On x86-64 each one jumps through a slot of the GOT (ff 25 rel32), whose relocation names
- * the callee; elsewhere the stubs stand in the order of the relocations (System V psABI of each machine).
+ * Stubs of the PLT have no symbols.  On x86-64 each one jumps through a slot of the GOT (ff 25
+ * rel32), whose relocation names the callee; elsewhere the stubs stand in the order of the
+ * relocations (System V psABI of each machine).
  */
 static void load_plt(struct elf_file *e)
 {
@@ -862,8 +905,9 @@ static void load_plt(struct elf_file *e)
 		size_t n, strn;
 		bool plt;
 
-		if (!section_data(e, i, &relocs, &sh) || sh.sh_type != SHT_RELA || sh.sh_link != e->dynsym ||
-		    !section_data(e, sh.sh_link, &syms, &symsh) || !section_data(e, symsh.sh_link, &strs, &strsh))
+		if (!section_data(e, i, &relocs, &sh) || sh.sh_type != SHT_RELA ||
+		    sh.sh_link != e->dynsym || !section_data(e, sh.sh_link, &syms, &symsh) ||
+		    !section_data(e, symsh.sh_link, &strs, &strsh))
 			continue;
 		plt = !strcmp(section_name(e, names, &sh), ".rela.plt");
 		strn = strings_size(strs);
@@ -876,7 +920,8 @@ static void load_plt(struct elf_file *e)
 			if (!gelf_getrela(relocs, (int)k, &r))
 				break;
 			if (GELF_R_SYM(r.r_info) && GELF_R_SYM(r.r_info) <= INT32_MAX &&
-			    gelf_getsym(syms, (int)GELF_R_SYM(r.r_info), &sym) && sym.st_name < strn)
+			    gelf_getsym(syms, (int)GELF_R_SYM(r.r_info), &sym) &&
+			    sym.st_name < strn)
 				name = (char *)strs->d_buf + sym.st_name;
 			if (plt)
 				vec_push(&order, name);
@@ -898,7 +943,7 @@ static void load_plt(struct elf_file *e)
 		name = section_name(e, names, &sh);
 		if (strncmp(name, ".plt", 4) || data->d_size > size)
 			continue;
-		size -= data->d_size;	/* overlapping ones are not real */
+		size -= data->d_size; /* overlapping ones are not real */
 		p = data->d_buf;
 		if (e->machine == EM_X86_64) {
 			size_t step = data->d_size % 16 && data->d_size % 8 == 0 ? 8 : 16;
@@ -909,26 +954,33 @@ static void load_plt(struct elf_file *e)
 
 				for (j = 0; j + 6 <= step && !callee; j++) {
 					u32 rel = (u32)p[k + j + 2] | (u32)p[k + j + 3] << 8 |
-						(u32)p[k + j + 4] << 16 | (u32)p[k + j + 5] << 24;
+						  (u32)p[k + j + 4] << 16 | (u32)p[k + j + 5] << 24;
 
 					if (p[k + j] == 0xff && p[k + j + 1] == 0x25)
-						callee = slot_name(slots.v, slots.n, s->addr + k + j + 6 + (u64)(s64)(int32_t)rel);
+						callee = slot_name(slots.v, slots.n,
+								   s->addr + k + j + 6 +
+									   (u64)(s64)(int32_t)rel);
 				}
-				/* With IBT the lazy half pushes its number instead: f3 0f 1e fa 68 imm32. */
-				if (!callee && step == 16 && !memcmp(p + k, "\xf3\x0f\x1e\xfa\x68", 5)) {
-					u32 nr = (u32)p[k + 5] | (u32)p[k + 6] << 8 | (u32)p[k + 7] << 16 | (u32)p[k + 8] << 24;
+				/* With IBT the lazy half pushes its number instead: f3 0f 1e fa 68
+				 * imm32. */
+				if (!callee && step == 16 &&
+				    !memcmp(p + k, "\xf3\x0f\x1e\xfa\x68", 5)) {
+					u32 nr = (u32)p[k + 5] | (u32)p[k + 6] << 8 |
+						 (u32)p[k + 7] << 16 | (u32)p[k + 8] << 24;
 
 					callee = nr < order.n ? order.v[nr] : NULL;
 				}
 				if (callee)
 					add_plt_symbol(e, s->addr + k, (u32)step, callee);
 			}
-		} else if (e->machine == EM_AARCH64 && !strcmp(name, ".plt") && data->d_size >= 32) {
+		} else if (e->machine == EM_AARCH64 && !strcmp(name, ".plt") &&
+			   data->d_size >= 32) {
 			size_t step = order.n ? (data->d_size - 32) / order.n : 0;
 
 			for (k = 0; k < order.n && (step == 16 || step == 24); k++)
 				if (order.v[k])
-					add_plt_symbol(e, s->addr + 32 + k * step, (u32)step, order.v[k]);
+					add_plt_symbol(e, s->addr + 32 + k * step, (u32)step,
+						       order.v[k]);
 		}
 	}
 	vec_release(&slots);
@@ -957,12 +1009,13 @@ static struct dwarf_index *dwarf_of(struct elf_file *e, u64 *bias)
 
 static bool is_word(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (u8)c >= 0x80;
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       c == '_' || (u8)c >= 0x80;
 }
 
 /*
- * Whether a demangled name is one of the function that DWARF calls `name`: it stands there as a whole word. Arguments of a template
- * do not count, compiler and demangler write them differently.
+ * Whether a demangled name is one of the function that DWARF calls `name`: it stands there as a
+ * whole word. Arguments of a template do not count, compiler and demangler write them differently.
  */
 static bool names_function(const char *sym, const char *name)
 {
@@ -972,16 +1025,18 @@ static bool names_function(const char *sym, const char *name)
 	if (!n)
 		n = strlen(name);
 	for (p = sym; (p = memmem(p, strlen(p), name, n)); p++)
-		if ((p == sym || !is_word(p[-1]) || !is_word(*name)) && (!is_word(p[n]) || !is_word(name[n - 1])))
+		if ((p == sym || !is_word(p[-1]) || !is_word(*name)) &&
+		    (!is_word(p[n]) || !is_word(name[n - 1])))
 			return true;
 	return false;
 }
 
 /*
- * The symbol says more than DWARF does about the outermost function: with raw names the clone suffix, in C++ the
- * namespace and the types.
+ * The symbol says more than DWARF does about the outermost function: with raw names the clone
+ * suffix, in C++ the namespace and the types.
  */
-static void prefer_symbol(struct elf_file *e, u64 addr, const struct dwarf_hit *hit, struct frame *outer)
+static void prefer_symbol(struct elf_file *e, u64 addr, const struct dwarf_hit *hit,
+			  struct frame *outer)
 {
 	struct elf_symbol *s = find_symbol(e, addr);
 	const char *sym, *name;
@@ -989,7 +1044,9 @@ static void prefer_symbol(struct elf_file *e, u64 addr, const struct dwarf_hit *
 
 	if (!s || !s->size || !hit->name)
 		return;
-	sym = hit->short_name ? strtab_get(e->f.opts.strings, demangle(e->f.opts.strings, symbol_raw(e, s), false)) : s->name;
+	sym = hit->short_name ? strtab_get(e->f.opts.strings,
+					   demangle(e->f.opts.strings, symbol_raw(e, s), false))
+			      : s->name;
 	name = strtab_get(e->f.opts.strings, hit->name);
 	n = strtab_len(e->f.opts.strings, hit->name);
 	if (hit->short_name ? names_function(sym, name) : !strncmp(sym, name, n) && sym[n] == '.')
@@ -1010,7 +1067,8 @@ static bool elf_lookup(struct symfile *f, u64 addr, struct symframes *out)
 		dwarf_index_lookup(dw, addr - bias, false, out, &hit);
 	if (!hit.function) {
 		s = find_symbol(e, addr);
-		/* Code that belongs to a function, in a unit that seems to have none there: it is inside another one. */
+		/* Code that belongs to a function, in a unit that seems to have none there: it is
+		 * inside another one. */
 		if (hit.unit && s && s->size)
 			dwarf_index_lookup(dw, addr - bias, true, out, &hit);
 	}
@@ -1031,7 +1089,8 @@ static bool elf_lookup(struct symfile *f, u64 addr, struct symframes *out)
 	}
 	if (!s)
 		return false;
-	/* A label reaches to the next symbol, but a function of which DWARF knows the end does not. */
+	/* A label reaches to the next symbol, but a function of which DWARF knows the end does not.
+	 */
 	if (!s->size && dw) {
 		struct dwarf_hit label;
 
@@ -1039,7 +1098,9 @@ static bool elf_lookup(struct symfile *f, u64 addr, struct symframes *out)
 		if (label.function)
 			return false;
 	}
-	vec_push(&out->frames, ((struct frame){ .function = symbol_shown(e, s), .file = hit.file, .line = hit.line }));
+	vec_push(&out->frames,
+		 ((struct frame){
+			 .function = symbol_shown(e, s), .file = hit.file, .line = hit.line }));
 	if (!hit.file && s->file)
 		out->frames.v[out->frames.n - 1].file = strtab_adds(f->opts.strings, s->file);
 	return true;
@@ -1060,7 +1121,8 @@ static u64 section_addr(struct elf_file *e, const char *want)
 	for (i = 1; i < e->sections.n; i++) {
 		GElf_Shdr sh;
 
-		if (gelf_getshdr(elf_getscn(e->elf, i), &sh) && !strcmp(section_name(e, names, &sh), want))
+		if (gelf_getshdr(elf_getscn(e->elf, i), &sh) &&
+		    !strcmp(section_name(e, names, &sh), want))
 			return e->sections.v[i].addr;
 	}
 	return 0;
@@ -1140,8 +1202,8 @@ int symfile_elf_offset_to_vaddr(const struct symfile *f, u64 offset, u64 *vaddr)
 	if (elf_getphdrnum(e->elf, &n))
 		return -1;
 	/*
-	 * Segments are mapped in whole pages, so that an offset may lie in two of them: one with code
-	 * that holds it exactly is right, else one that holds it, else one whose pages do.
+	 * Segments are mapped in whole pages, so that an offset may lie in two of them: one with
+	 * code that holds it exactly is right, else one that holds it, else one whose pages do.
 	 */
 	for (pass = 0; pass < 4; pass++) {
 		for (i = 0; i < n; i++) {
@@ -1183,7 +1245,8 @@ static int symbol_in(struct elf_file *e, size_t section, const char *name, u64 *
 
 		if (!gelf_getsym(data, (int)i, &sym))
 			break;
-		if (sym.st_shndx == SHN_UNDEF || sym.st_name >= strs->d_size || strs->d_size - sym.st_name <= len ||
+		if (sym.st_shndx == SHN_UNDEF || sym.st_name >= strs->d_size ||
+		    strs->d_size - sym.st_name <= len ||
 		    memcmp((char *)strs->d_buf + sym.st_name, name, len + 1))
 			continue;
 		return symbol_value(e, data, i, value) ? 0 : -1;
@@ -1213,7 +1276,8 @@ const u8 *symfile_elf_bytes(struct symfile *f, u64 vaddr, size_t n)
 	for (i = 1; i < e->sections.n; i++) {
 		const struct elf_section *s = &e->sections.v[i];
 
-		if (!s->alloc || !s->bits || vaddr < s->addr || vaddr - s->addr >= s->size || s->size - (vaddr - s->addr) < n)
+		if (!s->alloc || !s->bits || vaddr < s->addr || vaddr - s->addr >= s->size ||
+		    s->size - (vaddr - s->addr) < n)
 			continue;
 		if (e->relocatable && !s->code)
 			continue;
@@ -1238,13 +1302,14 @@ double symfile_elf_frame_pointer_share(struct symfile *f)
 		size_t n = MIN(s->size, 64u);
 		const u8 *p;
 
-		if (s->size < 16 || s->data || s->stub || (i && e->syms.v[i - 1].lo == s->lo && e->syms.v[i - 1].size))
+		if (s->size < 16 || s->data || s->stub ||
+		    (i && e->syms.v[i - 1].lo == s->lo && e->syms.v[i - 1].size))
 			continue;
 		p = symfile_elf_bytes(f, s->lo, n);
 		if (!p)
 			continue;
 		all++;
-		with += memmem(p, n, "\x48\x89\xe5", 3) != NULL;	/* mov %rsp,%rbp */
+		with += memmem(p, n, "\x48\x89\xe5", 3) != NULL; /* mov %rsp,%rbp */
 	}
 	return all ? (double)with / (double)all : -1;
 }

@@ -15,15 +15,18 @@ size_t sym_files(const struct symbolizer *s, struct sym_file_info **infos)
 		if (!f)
 			continue;
 		info->path = f->path;
-		info->kind = fi->files.v[i].kind == FILE_KSYMS ? SYM_FILE_TABLE : fi->files.v[i].kind != FILE_ELF ? SYM_FILE_JIT :
-			elf_has_code(f->path) ? SYM_FILE_ELF : SYM_FILE_ELF_DEBUG;
+		info->kind = fi->files.v[i].kind == FILE_KSYMS ? SYM_FILE_TABLE
+			     : fi->files.v[i].kind != FILE_ELF ? SYM_FILE_JIT
+			     : elf_has_code(f->path)           ? SYM_FILE_ELF
+							       : SYM_FILE_ELF_DEBUG;
 		info->build_id_len = f->build_id_len;
 		memcpy(info->build_id, f->build_id, f->build_id_len);
 		n++;
 	}
 	for (i = 0; i < fi->debug_files.n; i++, n++) {
-		(*infos)[n] = (struct sym_file_info){ .path = fi->debug_files.v[i].path, .kind = SYM_FILE_ELF_DEBUG,
-			.build_id_len = fi->debug_files.v[i].len };
+		(*infos)[n] = (struct sym_file_info){ .path = fi->debug_files.v[i].path,
+						      .kind = SYM_FILE_ELF_DEBUG,
+						      .build_id_len = fi->debug_files.v[i].len };
 		memcpy((*infos)[n].build_id, fi->debug_files.v[i].id, fi->debug_files.v[i].len);
 	}
 	return n;

@@ -10,7 +10,7 @@
 #include <elfutils/debuginfod.h>
 
 /* Seconds for one file.  The client has no limit of its own on the whole of a transfer. */
-#define TIME_LIMIT	60
+#define TIME_LIMIT 60
 
 static int progress(debuginfod_client *c, long a, long b)
 {
@@ -51,8 +51,8 @@ char *find_debuginfod(struct symbolizer *s, const u8 *id, size_t len, bool debug
 		return path;
 	}
 	/*
-	 * "No such file" is an answer, which the client also remembers in its cache.  Anything else is a server that cannot be reached
-	 * or is too slow: no further file is asked for.
+	 * "No such file" is an answer, which the client also remembers in its cache.  Anything else
+	 * is a server that cannot be reached or is too slow: no further file is asked for.
 	 */
 	if (fd == -ENOENT)
 		return NULL;
@@ -60,9 +60,12 @@ char *find_debuginfod(struct symbolizer *s, const u8 *id, size_t len, bool debug
 	build_id_hex(id, len, hex);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (now.tv_sec > end.tv_sec)
-		diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "debuginfod: no answer for %s %s within %d s; not asked again", what, hex, TIME_LIMIT);
+		diag_addf(s->diag, DIAG_SYMBOL_FILE, 1,
+			  "debuginfod: no answer for %s %s within %d s; not asked again", what, hex,
+			  TIME_LIMIT);
 	else
-		diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "debuginfod: %s %s: %s; not asked again", what, hex, strerror(-fd));
+		diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "debuginfod: %s %s: %s; not asked again",
+			  what, hex, strerror(-fd));
 	return NULL;
 }
 
@@ -82,7 +85,8 @@ char *find_debuginfod(struct symbolizer *s, const u8 *id, size_t len, bool debug
 	(void)len;
 	(void)debug;
 	if (!fi->debuginfod_off)
-		diag_add(s->diag, DIAG_SYMBOL_FILE, 1, "debuginfod: this xenflame was built without it");
+		diag_add(s->diag, DIAG_SYMBOL_FILE, 1,
+			 "debuginfod: this xenflame was built without it");
 	fi->debuginfod_off = true;
 	return NULL;
 }

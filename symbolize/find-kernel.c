@@ -2,20 +2,22 @@
 /*
  * Symbols of kernels: dom0's, its modules', guests'.
  *
- * Names come from a vmlinux with DWARF where there is one (core kernel), then from kallsyms (which knows modules, too), then from
- * System.map, then from a module's .ko.  Where the kernel was loaded is told by the recording: the mapping record names a
- * reference symbol and its run-time address (perf-data.md A5); the difference to the file is the KASLR offset.
+ * Names come from a vmlinux with DWARF where there is one (core kernel), then from kallsyms (which
+ * knows modules, too), then from System.map, then from a module's .ko.  Where the kernel was loaded
+ * is told by the recording: the mapping record names a reference symbol and its run-time address
+ * (perf-data.md A5); the difference to the file is the KASLR offset.
  *
- * kallsyms has no build id.  A given one (option, recording's folder) fits unless the `notes` beside it says otherwise
- * or the offset is none that a kernel can be moved by; this machine's own only for a recording of this machine and
- * the running kernel's build id.
+ * kallsyms has no build id.  A given one (option, recording's folder) fits unless the `notes`
+ * beside it says otherwise or the offset is none that a kernel can be moved by; this machine's own
+ * only for a recording of this machine and the running kernel's build id.
  */
 #include <sys/stat.h>
 
 #include "symbolize/finder.h"
 
-/* Kernels are moved by multiples of 2 MiB on x86 (CONFIG_PHYSICAL_ALIGN), of 64 KiB at least on arm64. */
-#define KASLR_ALIGN	0x10000
+/* Kernels are moved by multiples of 2 MiB on x86 (CONFIG_PHYSICAL_ALIGN), of 64 KiB at least on
+ * arm64. */
+#define KASLR_ALIGN 0x10000
 
 /* Reference symbols in the order in which perf tries them. */
 static const char *const ref_names[] = { "_text", "_stext" };
@@ -34,12 +36,13 @@ static int elf_symbol(struct symfile *f, const char *name, u64 *value)
 }
 
 /*
- * Run-time address minus address in the file.  Without a reference in the recording (text input, kptr_restrict)
- * a kallsyms is taken as it is; it becomes the reference of what is found after it.
+ * Run-time address minus address in the file.  Without a reference in the recording (text input,
+ * kptr_restrict) a kallsyms is taken as it is; it becomes the reference of what is found after it.
  */
 static int kernel_bias(struct kernel_search *k, struct symfile *f, bool elf, s64 *bias)
 {
-	int (*symbol)(struct symfile *, const char *, u64 *) = elf ? elf_symbol : symfile_ksyms_symbol;
+	int (*symbol)(struct symfile *, const char *, u64 *) = elf ? elf_symbol
+								   : symfile_ksyms_symbol;
 	struct module *m = k->m;
 	u64 value;
 	size_t i;
@@ -74,8 +77,9 @@ static bool take_ksyms(struct kernel_search *k, const char *path, bool given)
 	if (kernel_bias(k, f, false, &bias)) {
 		if (given)
 			diag_addf(k->s->diag, DIAG_BUILD_ID_MISMATCH, 1,
-				  "'%s' is of another kernel ('%s' cannot have been at 0x%" PRIx64 ")", path,
-				  strtab_get(k->s->strings, k->m->ref_name), k->m->ref_addr);
+				  "'%s' is of another kernel ('%s' cannot have been at 0x%" PRIx64
+				  ")",
+				  path, strtab_get(k->s->strings, k->m->ref_name), k->m->ref_addr);
 		if (!k->s->opts.force)
 			return false;
 		bias = 0;
@@ -111,7 +115,8 @@ static bool take_elf(struct kernel_search *k, const char *path, bool given)
 		return false;
 	if (kernel_bias(k, f, true, &bias)) {
 		if (given)
-			diag_addf(k->s->diag, DIAG_SYMBOL_FILE, 1, "'%s': no kernel with the recorded reference symbol '%s'", path,
+			diag_addf(k->s->diag, DIAG_SYMBOL_FILE, 1,
+				  "'%s': no kernel with the recorded reference symbol '%s'", path,
 				  strtab_get(k->s->strings, m->ref_name));
 		return false;
 	}
@@ -131,7 +136,8 @@ static bool notes_differ(struct kernel_search *k, const char *dir)
 	u8 id[20];
 
 	n = file_exists(path) ? find_notes_build_id(path, id) : 0;
-	if (n && m->build_id_len && !build_ids_equal(id, n, m->build_id, m->build_id_len) && !k->s->opts.force) {
+	if (n && m->build_id_len && !build_ids_equal(id, n, m->build_id, m->build_id_len) &&
+	    !k->s->opts.force) {
 		find_tell_mismatch(k->s, path, id, (int)n, m->build_id, m->build_id_len);
 		differ = true;
 	}
@@ -150,7 +156,8 @@ static void search_folder(struct kernel_search *k, const char *dir)
 	for (i = 0; i < l.v.n; i++) {
 		const char *name = l.v.v[i];
 
-		if (!str_starts(name, "vmlinux") && !str_starts(name, "kallsyms") && !str_ends(name, ".kallsyms"))
+		if (!str_starts(name, "vmlinux") && !str_starts(name, "kallsyms") &&
+		    !str_ends(name, ".kallsyms"))
 			continue;
 		path = path_join(dir, name);
 		if (str_starts(name, "vmlinux"))
@@ -168,13 +175,18 @@ static void search_folder(struct kernel_search *k, const char *dir)
 	find_list_free(&l);
 }
 
-/* "vmlinux" of a release at the places where distributions install it, below a root ("" or a --symfs). */
+/* "vmlinux" of a release at the places where distributions install it, below a root ("" or a
+ * --symfs). */
 static void search_vmlinux(struct kernel_search *k, const char *root)
 {
 	static const char *const place[] = {
-		"%s/usr/lib/debug/boot/vmlinux-%s", "%s/usr/lib/debug/lib/modules/%s/vmlinux",
-		"%s/usr/lib/debug/usr/lib/modules/%s/vmlinux", "%s/usr/lib/debug/boot/vmlinux-%s.debug",
-		"%s/boot/vmlinux-%s", "%s/lib/modules/%s/build/vmlinux", "%s/lib/modules/%s/vmlinux",
+		"%s/usr/lib/debug/boot/vmlinux-%s",
+		"%s/usr/lib/debug/lib/modules/%s/vmlinux",
+		"%s/usr/lib/debug/usr/lib/modules/%s/vmlinux",
+		"%s/usr/lib/debug/boot/vmlinux-%s.debug",
+		"%s/boot/vmlinux-%s",
+		"%s/lib/modules/%s/build/vmlinux",
+		"%s/lib/modules/%s/vmlinux",
 	};
 	const char *rel = k->s->opts.release;
 	struct buf b = BUF_INIT;
@@ -205,7 +217,8 @@ static void search_caches(struct kernel_search *k)
 	char *path;
 
 	if (!k->ksyms) {
-		path = find_in_perf_cache(s, "[kernel.kallsyms]", m->build_id, m->build_id_len, "kallsyms");
+		path = find_in_perf_cache(s, "[kernel.kallsyms]", m->build_id, m->build_id_len,
+					  "kallsyms");
 		if (path)
 			take_ksyms(k, path, true);
 		free(path);
@@ -220,7 +233,8 @@ static void search_caches(struct kernel_search *k)
 	}
 	for (p = s->opts.symfs; p && *p && !k->elf; p++)
 		search_vmlinux(k, *p);
-	for (p = s->opts.symfs; p && *p && !k->ksyms && s->opts.release && !strchr(s->opts.release, '/'); p++) {
+	for (p = s->opts.symfs;
+	     p && *p && !k->ksyms && s->opts.release && !strchr(s->opts.release, '/'); p++) {
 		path = xasprintf("%s/boot/System.map-%s", *p, s->opts.release);
 		if (file_exists(path))
 			take_ksyms(k, path, true);
@@ -237,7 +251,8 @@ static void search_this_machine(struct kernel_search *k)
 		return;
 	if (!k->elf)
 		search_vmlinux(k, "");
-	/* The running kernel, when it is the recorded one: by build id, else by the very place of its reference symbol. */
+	/* The running kernel, when it is the recorded one: by build id, else by the very place of
+	 * its reference symbol. */
 	if (!k->ksyms && h->same_kernel) {
 		if (m->build_id_len && h->kernel_id_len)
 			take_ksyms(k, "/proc/kallsyms", false);
@@ -278,8 +293,8 @@ void find_kernel(struct symbolizer *s, struct module *m)
 }
 
 /*
- * Where a module's code was loaded is where its mapping starts, and its first executable section is there; its symbols are at the
- * same distance from it in the .ko.
+ * Where a module's code was loaded is where its mapping starts, and its first executable section is
+ * there; its symbols are at the same distance from it in the .ko.
  */
 static bool take_ko(struct symbolizer *s, struct module *m, const char *path, bool given)
 {
@@ -290,7 +305,8 @@ static bool take_ko(struct symbolizer *s, struct module *m, const char *path, bo
 	if (!file_exists(path))
 		return false;
 	n = elf_read_build_id(path, id);
-	/* Compressed ones cannot be asked before they are opened; the others are not opened in vain. */
+	/* Compressed ones cannot be asked before they are opened; the others are not opened in
+	 * vain. */
 	f = n < 0 ? find_open_elf(s, path, given) : NULL;
 	if (f) {
 		n = f->build_id_len;
@@ -298,7 +314,8 @@ static bool take_ko(struct symbolizer *s, struct module *m, const char *path, bo
 	}
 	if (n < 0)
 		return false;
-	if (m->build_id_len && !s->opts.force && !(n && build_ids_equal(id, (size_t)n, m->build_id, m->build_id_len))) {
+	if (m->build_id_len && !s->opts.force &&
+	    !(n && build_ids_equal(id, (size_t)n, m->build_id, m->build_id_len))) {
 		if (given || find_host(s)->same_kernel)
 			find_tell_mismatch(s, path, id, n, m->build_id, m->build_id_len);
 		return false;

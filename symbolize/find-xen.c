@@ -2,25 +2,28 @@
 /*
  * The hypervisor's symbols.
  *
- * Sources, best first: an ELF file (xen-syms, or xen.efi.elf under either name) with DWARF; one with a symbol table only; a `.map`
- * of the build; a snapshot of /proc/xen/xensyms.  The snapshot is of the running hypervisor, so it is always right:
- * it stays behind an ELF file for what that does not cover, and an ELF file that contradicts it is not used.
+ * Sources, best first: an ELF file (xen-syms, or xen.efi.elf under either name) with DWARF; one
+ * with a symbol table only; a `.map` of the build; a snapshot of /proc/xen/xensyms.  The snapshot
+ * is of the running hypervisor, so it is always right: it stays behind an ELF file for what that
+ * does not cover, and an ELF file that contradicts it is not used.
  *
- * Build ids (symbols.md A1, xen-users.md 0.3): xen-syms and xen.gz carry a GNU note of 20 bytes; xen.efi carries a CodeView GUID of 16
- * bytes, and a hypervisor booted from it reports that.  Ids of different kinds cannot be compared; code symbols have the same addresses
- * in both files of one build.  So: equal ids prove a file; ids of the same kind that differ refute it; ids of different kinds
- * leave it open until the EFI file of the same version (xen-*.efi, *.efi.elf) or the xensyms snapshot decides.  What stays open
- * is used when the user gave the file or its folder, and told; never when it was merely found on this machine.
+ * Build ids (symbols.md A1, xen-users.md 0.3): xen-syms and xen.gz carry a GNU note of 20 bytes;
+ * xen.efi carries a CodeView GUID of 16 bytes, and a hypervisor booted from it reports that.  Ids
+ * of different kinds cannot be compared; code symbols have the same addresses in both files of one
+ * build.  So: equal ids prove a file; ids of the same kind that differ refute it; ids of different
+ * kinds leave it open until the EFI file of the same version (xen-*.efi, *.efi.elf) or the xensyms
+ * snapshot decides.  What stays open is used when the user gave the file or its folder, and told;
+ * never when it was merely found on this machine.
  */
 #include <sys/stat.h>
 
 #include "symbolize/finder.h"
 
-#define GUID_LEN	16
-#define NOTE_LEN	20
+#define GUID_LEN 16
+#define NOTE_LEN 20
 /* Symbols of a snapshot that are compared with a file. */
-#define CHECKED_SYMBOLS	256
-#define IMAGE_ALIGN	(2ULL << 20)
+#define CHECKED_SYMBOLS 256
+#define IMAGE_ALIGN     (2ULL << 20)
 
 enum verdict {
 	REFUTED,
@@ -38,12 +41,12 @@ struct candidate {
 struct hv_search {
 	struct symbolizer *s;
 	struct module *m;
-	struct candidate best;		/* ELF */
+	struct candidate best; /* ELF */
 	struct symfile *map, *snapshot;
 	char *snapshot_path;
-	const char *tree;		/* root of the tree that is searched, NULL: a plain folder */
+	const char *tree; /* root of the tree that is searched, NULL: a plain folder */
 	bool ambiguous;
-	char *other_path;		/* an open candidate beside the best one */
+	char *other_path; /* an open candidate beside the best one */
 };
 
 /* The GUID of a PE file's CodeView record ("RSDS", 16 bytes) is `id`. xen.efi is no ELF file. */
@@ -57,7 +60,8 @@ static bool pe_has_guid(const char *path, const u8 *id)
 	memcpy(needle + 4, id, GUID_LEN);
 	if (file_map_open(&map, path, 1 << 30, NULL))
 		return false;
-	found = map.n > 2 && !memcmp(map.p, "MZ", 2) && memmem(map.p, map.n, needle, sizeof(needle));
+	found = map.n > 2 && !memcmp(map.p, "MZ", 2) &&
+		memmem(map.p, map.n, needle, sizeof(needle));
 	file_map_close(&map);
 	return found;
 }
@@ -84,10 +88,12 @@ static bool efi_in(const char *dir, const char *path, const u8 *id)
 	for (i = 0; i < l.v.n && !found; i++) {
 		const char *name = l.v.v[i];
 
-		if ((!str_ends(name, ".efi") && !str_ends(name, ".efi.elf")) || !same_version(path_base(path), name))
+		if ((!str_ends(name, ".efi") && !str_ends(name, ".efi.elf")) ||
+		    !same_version(path_base(path), name))
 			continue;
 		other = path_join(dir, name);
-		found = str_ends(name, ".elf") ? elf_read_build_id(other, have) == GUID_LEN && !memcmp(have, id, GUID_LEN)
+		found = str_ends(name, ".elf") ? elf_read_build_id(other, have) == GUID_LEN &&
+							 !memcmp(have, id, GUID_LEN)
 					       : pe_has_guid(other, id);
 		free(other);
 	}
@@ -95,10 +101,12 @@ static bool efi_in(const char *dir, const char *path, const u8 *id)
 	return found;
 }
 
-/* Beside an xen-syms, or where distributions put it in the same tree, lies the EFI file that was running, of the same version. */
+/* Beside an xen-syms, or where distributions put it in the same tree, lies the EFI file that was
+ * running, of the same version. */
 static bool efi_proves(const struct hv_search *h, const char *path, const u8 *id)
 {
-	static const char *const places[] = { "/boot", "/boot/efi/EFI/xen", "/usr/lib64/efi", "/usr/lib/efi" };
+	static const char *const places[] = { "/boot", "/boot/efi/EFI/xen", "/usr/lib64/efi",
+					      "/usr/lib/efi" };
 	const char *slash = strrchr(path, '/');
 	char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
 	bool found = efi_in(dir, path, id);
@@ -114,8 +122,9 @@ static bool efi_proves(const struct hv_search *h, const char *path, const u8 *id
 }
 
 /*
- * Compares code symbols of a snapshot ("ffff82d040204cf0 T name", one a line) with a file: 1 they agree, -1 they do not, 0 too few to tell.
- * Only code counts: in xen.efi and xen-syms of one build the rest lies elsewhere.
+ * Compares code symbols of a snapshot ("ffff82d040204cf0 T name", one a line) with a file: 1 they
+ * agree, -1 they do not, 0 too few to tell. Only code counts: in xen.efi and xen-syms of one build
+ * the rest lies elsewhere.
  */
 static int snapshot_agrees(const char *path, struct symfile *f)
 {
@@ -128,7 +137,8 @@ static int snapshot_agrees(const char *path, struct symfile *f)
 	if (file_map_open(&map, path, 64 << 20, NULL))
 		return 0;
 	stop = (const char *)map.p + map.n;
-	for (p = (const char *)map.p; p && p < stop; p = memchr(p, '\n', (size_t)(stop - p)), p = p ? p + 1 : stop)
+	for (p = (const char *)map.p; p && p < stop;
+	     p = memchr(p, '\n', (size_t)(stop - p)), p = p ? p + 1 : stop)
 		lines++;
 	if (symfile_elf_symbol(f, "_stext", &start) || symfile_elf_symbol(f, "_etext", &end)) {
 		start = f->text_start;
@@ -141,11 +151,13 @@ static int snapshot_agrees(const char *path, struct symfile *f)
 			eol = stop;
 		if (at % step)
 			continue;
-		if (parse_hex(&p, eol, &addr) || eol - p < 4 || p[0] != ' ' || (p[1] | 0x20) != 't' || p[2] != ' ')
+		if (parse_hex(&p, eol, &addr) || eol - p < 4 || p[0] != ' ' ||
+		    (p[1] | 0x20) != 't' || p[2] != ' ')
 			continue;
 		p += 3;
 		/* "file.c#name" is static: the name may stand there several times */
-		if (memchr(p, '#', (size_t)(eol - p)) || (size_t)(eol - p) >= sizeof(name) || addr < start || addr >= end)
+		if (memchr(p, '#', (size_t)(eol - p)) || (size_t)(eol - p) >= sizeof(name) ||
+		    addr < start || addr >= end)
 			continue;
 		memcpy(name, p, (size_t)(eol - p));
 		name[eol - p] = '\0';
@@ -162,7 +174,8 @@ static int snapshot_agrees(const char *path, struct symfile *f)
 	return same * 10 >= (same + other) * 9 ? 1 : -1;
 }
 
-static enum verdict verdict_of(struct hv_search *h, const char *path, struct symfile *f, const u8 *id, int n)
+static enum verdict verdict_of(struct hv_search *h, const char *path, struct symfile *f,
+			       const u8 *id, int n)
 {
 	const struct module *m = h->m;
 	int agrees;
@@ -170,7 +183,8 @@ static enum verdict verdict_of(struct hv_search *h, const char *path, struct sym
 	if (m->build_id_len && n > 0) {
 		if ((size_t)n == m->build_id_len)
 			return memcmp(id, m->build_id, m->build_id_len) ? REFUTED : PROVED;
-		if (m->build_id_len == GUID_LEN && n == NOTE_LEN && efi_proves(h, path, m->build_id))
+		if (m->build_id_len == GUID_LEN && n == NOTE_LEN &&
+		    efi_proves(h, path, m->build_id))
 			return PROVED;
 	}
 	agrees = h->snapshot_path ? snapshot_agrees(h->snapshot_path, f) : 0;
@@ -203,9 +217,11 @@ static void try_elf(struct hv_search *h, const char *path, bool given, bool expl
 	if (c.verdict == REFUTED) {
 		if (h->m->build_id_len && n > 0 && (size_t)n == h->m->build_id_len) {
 			if (given || find_host(s)->same_host)
-				find_tell_mismatch(s, path, id, n, h->m->build_id, h->m->build_id_len);
+				find_tell_mismatch(s, path, id, n, h->m->build_id,
+						   h->m->build_id_len);
 		} else {
-			diag_addf(s->diag, DIAG_BUILD_ID_MISMATCH, 1, "'%s' is of another build than '%s'", path, h->snapshot_path);
+			diag_addf(s->diag, DIAG_BUILD_ID_MISMATCH, 1,
+				  "'%s' is of another build than '%s'", path, h->snapshot_path);
 		}
 		if (!s->opts.force || !given)
 			return;
@@ -215,12 +231,14 @@ static void try_elf(struct hv_search *h, const char *path, bool given, bool expl
 	find_add_debug(s, h->m, c.f, path);
 	c.dwarf = symfile_elf_has_dwarf(c.f);
 	if (h->best.f && c.verdict == OPEN && h->best.verdict == OPEN &&
-	    !(n > 0 && build_ids_equal(h->best.f->build_id, h->best.f->build_id_len, id, (size_t)n))) {
+	    !(n > 0 &&
+	      build_ids_equal(h->best.f->build_id, h->best.f->build_id_len, id, (size_t)n))) {
 		h->ambiguous = true;
 		if (!h->other_path)
 			h->other_path = xstrdup(path);
 	}
-	if (h->best.f && (c.verdict < h->best.verdict || (c.verdict == h->best.verdict && c.dwarf <= h->best.dwarf)))
+	if (h->best.f && (c.verdict < h->best.verdict ||
+			  (c.verdict == h->best.verdict && c.dwarf <= h->best.dwarf)))
 		return;
 	free(h->best.path);
 	h->best = c;
@@ -229,8 +247,8 @@ static void try_elf(struct hv_search *h, const char *path, bool given, bool expl
 
 static bool name_is_elf(const char *n)
 {
-	return str_ends(n, ".efi.elf") ||
-	       (str_starts(n, "xen-syms") && !str_ends(n, ".map") && !str_ends(n, ".config") && !str_ends(n, ".gz"));
+	return str_ends(n, ".efi.elf") || (str_starts(n, "xen-syms") && !str_ends(n, ".map") &&
+					   !str_ends(n, ".config") && !str_ends(n, ".gz"));
 }
 
 static bool name_is_map(const char *n)
@@ -238,7 +256,8 @@ static bool name_is_map(const char *n)
 	return str_starts(n, "xen") && str_ends(n, ".map");
 }
 
-/* The build id that was saved beside a recording: raw as in /sys/hypervisor/properties/buildid, or in hexadecimal as `xl info` tells it. */
+/* The build id that was saved beside a recording: raw as in /sys/hypervisor/properties/buildid, or
+ * in hexadecimal as `xl info` tells it. */
 static void read_build_id(struct hv_search *h, const char *path)
 {
 	u8 id[NOTE_LEN];
@@ -256,7 +275,8 @@ static void read_build_id(struct hv_search *h, const char *path)
 			const char *p = (const char *)map.p + 2 * i;
 			u64 byte;
 
-			if (parse_hex(&p, (const char *)map.p + 2 * i + 2, &byte) || p != (const char *)map.p + 2 * i + 2)
+			if (parse_hex(&p, (const char *)map.p + 2 * i + 2, &byte) ||
+			    p != (const char *)map.p + 2 * i + 2)
 				n = 0;
 			else
 				id[i] = (u8)byte;
@@ -312,7 +332,8 @@ static void search_folder(struct hv_search *h, const char *dir, bool given)
 	find_list_free(&l);
 }
 
-/* Where distributions and upstream install them (xen-users.md section 1): XCP-ng, XenServer; Debian; Qubes, SUSE, Gentoo, upstream. */
+/* Where distributions and upstream install them (xen-users.md section 1): XCP-ng, XenServer;
+ * Debian; Qubes, SUSE, Gentoo, upstream. */
 static const char *const places[] = { "/boot", "/usr/lib/debug/boot", "/usr/lib/debug" };
 
 static void search_everywhere(struct hv_search *h)
@@ -325,7 +346,8 @@ static void search_everywhere(struct hv_search *h)
 
 	for (p = s->opts.dirs; p && *p; p++)
 		search_folder(h, *p, true);
-	if (h->m->build_id_len == NOTE_LEN && !(h->best.f && h->best.verdict == PROVED && h->best.dwarf)) {
+	if (h->m->build_id_len == NOTE_LEN &&
+	    !(h->best.f && h->best.verdict == PROVED && h->best.dwarf)) {
 		path = find_by_build_id(s, h->m->build_id, h->m->build_id_len, true);
 		if (!path)
 			path = find_by_build_id(s, h->m->build_id, h->m->build_id_len, false);
@@ -370,7 +392,8 @@ static void take_explicit(struct hv_search *h, const char *path)
 	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
 		search_folder(h, path, true);
 		if (!h->best.f && !h->map && !h->snapshot)
-			diag_addf(h->s->diag, DIAG_SYMBOL_FILE, 1, "'%s': no hypervisor symbols in this folder that fit", path);
+			diag_addf(h->s->diag, DIAG_SYMBOL_FILE, 1,
+				  "'%s': no hypervisor symbols in this folder that fit", path);
 	} else if (elf_read_build_id(path, id) >= 0) {
 		try_elf(h, path, true, true);
 	} else if (str_starts(name, "xensyms")) {
@@ -386,7 +409,7 @@ static void set_image_end(struct module *m)
 	u64 end;
 
 	if (!m->src_n || (m->src[0].is_elf ? symfile_elf_symbol(m->src[0].f, "_end", &end)
-					    : symfile_ksyms_symbol(m->src[0].f, "_end", &end)))
+					   : symfile_ksyms_symbol(m->src[0].f, "_end", &end)))
 		return;
 	if (space_is_hv_text(end))
 		m->image_end = (end + IMAGE_ALIGN - 1) & ~(IMAGE_ALIGN - 1);
@@ -420,14 +443,18 @@ void find_hv(struct symbolizer *s, struct module *m)
 		search_everywhere(&h);
 	}
 	if (h.best.f && h.best.verdict == OPEN && h.ambiguous && !s->opts.xen_syms) {
-		diag_addf(s->diag, DIAG_NOTE, 1, "hypervisor symbols: both '%s' and '%s' might be right, neither is used; choose by --xen-syms=FILE",
+		diag_addf(s->diag, DIAG_NOTE, 1,
+			  "hypervisor symbols: both '%s' and '%s' might be right, neither is used; "
+			  "choose by --xen-syms=FILE",
 			  h.best.path, h.other_path);
 		h.best.f = NULL;
 	}
 	if (h.best.f) {
 		if (h.best.verdict == OPEN && m->build_id_len)
 			diag_addf(s->diag, DIAG_NOTE, 1,
-				  "hypervisor symbols: '%s' cannot be checked against the recorded build id (EFI and ELF files carry different ones)", h.best.path);
+				  "hypervisor symbols: '%s' cannot be checked against the recorded "
+				  "build id (EFI and ELF files carry different ones)",
+				  h.best.path);
 		find_add_source(m, h.best.f, 0, true);
 	}
 	/* A map may be of another build than a snapshot, which is of the running hypervisor. */

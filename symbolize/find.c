@@ -3,15 +3,16 @@
  * Which file serves a mapping: user modules, JIT maps, the vdso, and what all searches share.
  *
  * Order for a user file, first that fits wins:
- *   the recording's folder(s) by build id, by base name and by whole path; --symfs; build-id folders in
- *   those; the recorded path on this machine; build-id folders of this machine (/usr/lib/debug, ~/.debug); a
- *   debuginfod server.
- * A separate debug file: the same folders by build id; .gnu_debuglink with its CRC; debuginfod.
+ *   the recording's folder(s) by build id, by base name and by whole path; --symfs; build-id
+ * folders in those; the recorded path on this machine; build-id folders of this machine
+ * (/usr/lib/debug, ~/.debug); a debuginfod server. A separate debug file: the same folders by build
+ * id; .gnu_debuglink with its CRC; debuginfod.
  *
- * When does a file fit?  With a recorded build id, when its own is equal, nothing else counts.  Without one:
- * files that the user named (folders, --symfs) fit by name.  A file of this machine fits only
- * when the mapping tells the inode and it is the same one, and host name or device agree as well: a package upgrade
- * after the recording replaces files by new inodes, and another machine's /usr/lib/libc.so.6 is another file.
+ * When does a file fit?  With a recorded build id, when its own is equal, nothing else counts.
+ * Without one: files that the user named (folders, --symfs) fit by name.  A file of this machine
+ * fits only when the mapping tells the inode and it is the same one, and host name or device agree
+ * as well: a package upgrade after the recording replaces files by new inodes, and another
+ * machine's /usr/lib/libc.so.6 is another file.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -27,8 +28,8 @@
 #include "symbolize/finder.h"
 
 /* A recording may lie in a folder full of other things. */
-#define MAX_LIST	4096
-#define MAX_NAMES	200000
+#define MAX_LIST  4096
+#define MAX_NAMES 200000
 
 bool str_starts(const char *s, const char *prefix)
 {
@@ -62,8 +63,9 @@ void find_list(struct find_list *l, const char *dir)
 
 		/* A FIFO or a device would be waited for. */
 		if (e->d_name[0] == '.' ||
-		    (e->d_type != DT_REG && ((e->d_type != DT_LNK && e->d_type != DT_UNKNOWN) ||
-					     fstatat(dirfd(d), e->d_name, &st, 0) || !S_ISREG(st.st_mode))))
+		    (e->d_type != DT_REG &&
+		     ((e->d_type != DT_LNK && e->d_type != DT_UNKNOWN) ||
+		      fstatat(dirfd(d), e->d_name, &st, 0) || !S_ISREG(st.st_mode))))
 			continue;
 		vec_push(&l->v, xstrdup(e->d_name));
 	}
@@ -142,7 +144,8 @@ size_t find_notes_build_id(const char *path, u8 id[20])
 		cursor_skip(&c, -name_n & 3);
 		desc = cursor_bytes(&c, desc_n);
 		cursor_skip(&c, -desc_n & 3);
-		if (name && desc && type == NT_GNU_BUILD_ID && name_n == 4 && !memcmp(name, "GNU", 4) && desc_n <= 20) {
+		if (name && desc && type == NT_GNU_BUILD_ID && name_n == 4 &&
+		    !memcmp(name, "GNU", 4) && desc_n <= 20) {
 			memcpy(id, desc, desc_n);
 			n = desc_n;
 			break;
@@ -171,7 +174,8 @@ static s64 boot_time(void)
 	return (s64)t;
 }
 
-/* Address of a symbol in this machine's /proc/kallsyms; 0: unknown or hidden from us. The reference symbols stand at its beginning. */
+/* Address of a symbol in this machine's /proc/kallsyms; 0: unknown or hidden from us. The reference
+ * symbols stand at its beginning. */
 static u64 live_symbol(const char *name)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -184,8 +188,8 @@ static u64 live_symbol(const char *name)
 	while (left-- && fgets(line, sizeof(line), f)) {
 		const char *p = line, *end = line + strcspn(line, "\n");
 
-		if (parse_hex(&p, end, &addr) || end - p < 3 || (size_t)(end - p - 3) != strlen(name) ||
-		    memcmp(p + 3, name, strlen(name)))
+		if (parse_hex(&p, end, &addr) || end - p < 3 ||
+		    (size_t)(end - p - 3) != strlen(name) || memcmp(p + 3, name, strlen(name)))
 			addr = 0;
 		else
 			break;
@@ -225,11 +229,15 @@ const struct find_host *find_host(const struct symbolizer *s)
 struct symfile_opts find_symfile_opts(const struct symbolizer *s)
 {
 	return (struct symfile_opts){
-		.strings = s->strings, .diag = s->diag, .no_inline = s->opts.no_inline, .raw_names = s->opts.raw_names,
+		.strings = s->strings,
+		.diag = s->diag,
+		.no_inline = s->opts.no_inline,
+		.raw_names = s->opts.raw_names,
 	};
 }
 
-static struct symfile *open_file(struct symbolizer *s, const char *path, enum file_kind kind, bool tell)
+static struct symfile *open_file(struct symbolizer *s, const char *path, enum file_kind kind,
+				 bool tell)
 {
 	struct symfile_opts o = find_symfile_opts(s);
 	struct finder *fi = s->finder;
@@ -240,11 +248,13 @@ static struct symfile *open_file(struct symbolizer *s, const char *path, enum fi
 
 	if (stat(path, &st)) {
 		if (tell)
-			diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "'%s': cannot open: %s", path, strerror(errno));
+			diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "'%s': cannot open: %s", path,
+				  strerror(errno));
 		return NULL;
 	}
 	for (i = 0; i < fi->files.n; i++)
-		if (fi->files.v[i].dev == st.st_dev && fi->files.v[i].ino == st.st_ino && fi->files.v[i].kind == kind)
+		if (fi->files.v[i].dev == st.st_dev && fi->files.v[i].ino == st.st_ino &&
+		    fi->files.v[i].kind == kind)
 			return fi->files.v[i].f;
 	ff.dev = st.st_dev;
 	ff.ino = st.st_ino;
@@ -287,21 +297,24 @@ bool build_ids_equal(const u8 *a, size_t an, const u8 *b, size_t bn)
 
 	if (!n || memcmp(a, b, n))
 		return false;
-	/* perf before 5.11 does not record the length and pads with zeros; it keeps 20 bytes of longer ones. */
+	/* perf before 5.11 does not record the length and pads with zeros; it keeps 20 bytes of
+	 * longer ones. */
 	for (i = n; i < MAX(an, bn); i++)
 		if (rest[i])
 			return n == 20;
 	return true;
 }
 
-void find_tell_mismatch(struct symbolizer *s, const char *path, const u8 *file_id, int file_len, const u8 *id, size_t len)
+void find_tell_mismatch(struct symbolizer *s, const char *path, const u8 *file_id, int file_len,
+			const u8 *id, size_t len)
 {
 	char have[65] = "none", want[65];
 
 	if (file_len > 0)
 		build_id_hex(file_id, MIN((size_t)file_len, 32), have);
 	build_id_hex(id, MIN(len, 32), want);
-	diag_addf(s->diag, DIAG_BUILD_ID_MISMATCH, 1, "'%s' has build id %s, recorded was %s", path, have, want);
+	diag_addf(s->diag, DIAG_BUILD_ID_MISMATCH, 1, "'%s' has build id %s, recorded was %s", path,
+		  have, want);
 }
 
 /* The inode that was mapped is still there under its path. */
@@ -363,7 +376,8 @@ static char *by_id_in_roots(struct symbolizer *s, const u8 *id, size_t len, bool
 		if (fi->roots.v[i].host != host)
 			continue;
 		for (k = 0; k < n; k++) {
-			path = xasprintf("%s/.build-id/%.2s/%s%s", fi->roots.v[i].path, hex, hex + 2, leaf[k]);
+			path = xasprintf("%s/.build-id/%.2s/%s%s", fi->roots.v[i].path, hex,
+					 hex + 2, leaf[k]);
 			if (file_exists(path)) {
 				if (id_at(path, id, len))
 					return path;
@@ -382,7 +396,8 @@ char *find_by_build_id(struct symbolizer *s, const u8 *id, size_t len, bool debu
 	return path ? path : by_id_in_roots(s, id, len, debug, true);
 }
 
-char *find_in_perf_cache(struct symbolizer *s, const char *name, const u8 *id, size_t len, const char *leaf)
+char *find_in_perf_cache(struct symbolizer *s, const char *name, const u8 *id, size_t len,
+			 const char *leaf)
 {
 	struct finder *fi = s->finder;
 	const char *const *p;
@@ -498,7 +513,8 @@ static bool debuglink_fits(struct symbolizer *s, const struct symfile *f, const 
 		return build_ids_equal(id, (size_t)n, f->build_id, f->build_id_len);
 	if (crc_equals(path, crc))
 		return true;
-	diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "'%s': not the debug file of '%s' (CRC differs)", path, f->path);
+	diag_addf(s->diag, DIAG_SYMBOL_FILE, 1, "'%s': not the debug file of '%s' (CRC differs)",
+		  path, f->path);
 	return false;
 }
 
@@ -524,10 +540,13 @@ static char *find_debuglink(struct symbolizer *s, const struct module *m, const 
 		return NULL;
 	slash = strrchr(f->path, '/');
 	n = slash ? (int)(slash - f->path) : 0;
-	path = debuglink_try(s, f, crc, slash ? xasprintf("%.*s/%s", n, f->path, link) : xstrdup(link));
+	path = debuglink_try(s, f, crc,
+			     slash ? xasprintf("%.*s/%s", n, f->path, link) : xstrdup(link));
 	if (path)
 		return path;
-	path = debuglink_try(s, f, crc, slash ? xasprintf("%.*s/.debug/%s", n, f->path, link) : xasprintf(".debug/%s", link));
+	path = debuglink_try(s, f, crc,
+			     slash ? xasprintf("%.*s/.debug/%s", n, f->path, link)
+				   : xasprintf(".debug/%s", link));
 	if (path)
 		return path;
 	slash = strrchr(file, '/');
@@ -538,7 +557,8 @@ static char *find_debuglink(struct symbolizer *s, const struct module *m, const 
 			return path;
 	}
 	for (p = s->opts.symfs; p && *p; p++) {
-		path = debuglink_try(s, f, crc, xasprintf("%s/usr/lib/debug%.*s/%s", *p, n, file, link));
+		path = debuglink_try(s, f, crc,
+				     xasprintf("%s/usr/lib/debug%.*s/%s", *p, n, file, link));
 		if (path)
 			return path;
 	}
@@ -586,7 +606,8 @@ void find_add_debug(struct symbolizer *s, struct module *m, struct symfile *f, c
 				return;
 			fi->files.v[i].debug_searched = true;
 		}
-	for (i = 0; f->build_id_len && (beside = folder_by_id(s, f->build_id, f->build_id_len, i)); i++)
+	for (i = 0; f->build_id_len && (beside = folder_by_id(s, f->build_id, f->build_id_len, i));
+	     i++)
 		if (strcmp(beside, path) && attach(s, f, beside) && symfile_elf_has_dwarf(f))
 			return;
 	if (f->build_id_len)
@@ -621,19 +642,23 @@ static char *take_if_fits(struct symbolizer *s, struct module *m, char *path, bo
 }
 
 /*
- * ROOT/NAME, or with the other name that it has where /bin, /lib and /sbin are links into /usr: a tree that
- * was put together from packages has only one of the two.
+ * ROOT/NAME, or with the other name that it has where /bin, /lib and /sbin are links into /usr: a
+ * tree that was put together from packages has only one of the two.
  */
 static char *take_below(struct symbolizer *s, struct module *m, const char *tree, const char *name)
 {
-	static const char *const merged[] = { "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/" };
+	static const char *const merged[] = { "/bin/",   "/sbin/",  "/lib/",
+					      "/lib32/", "/lib64/", "/libx32/" };
 	char *path = take_if_fits(s, m, xasprintf("%s%s", tree, name), true);
 	bool usr = str_starts(name, "/usr/");
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(merged) && !path; i++)
 		if (str_starts(name + (usr ? 4 : 0), merged[i]))
-			path = take_if_fits(s, m, xasprintf("%s%s%s", tree, usr ? "" : "/usr", name + (usr ? 4 : 0)), true);
+			path = take_if_fits(
+				s, m,
+				xasprintf("%s%s%s", tree, usr ? "" : "/usr", name + (usr ? 4 : 0)),
+				true);
 	return path;
 }
 
@@ -711,9 +736,9 @@ void find_code(struct symbolizer *s, struct module *m)
 }
 
 /*
- * A separate debug file alone does not tell which file offset is which address: its own offsets are those of a file without
- * the code.  With GNU ld code lies at the same distance from the start in the file and in memory; what does not
- * fall into the file's code then is not guessed at.
+ * A separate debug file alone does not tell which file offset is which address: its own offsets are
+ * those of a file without the code.  With GNU ld code lies at the same distance from the start in
+ * the file and in memory; what does not fall into the file's code then is not guessed at.
  */
 static void find_user(struct symbolizer *s, struct module *m)
 {
@@ -744,11 +769,12 @@ static void find_user(struct symbolizer *s, struct module *m)
 }
 
 /*
- * What a JIT compiler wrote belongs to one process of one boot: it is taken from the given folders, or from its place
- * on this machine when the recording was made here since the machine was booted.  As perf does, only a file of root or of the
- * user is taken there.
+ * What a JIT compiler wrote belongs to one process of one boot: it is taken from the given folders,
+ * or from its place on this machine when the recording was made here since the machine was booted.
+ * As perf does, only a file of root or of the user is taken there.
  */
-static void find_jit_file(struct symbolizer *s, struct module *m, const char *name, enum file_kind kind)
+static void find_jit_file(struct symbolizer *s, struct module *m, const char *name,
+			  enum file_kind kind)
 {
 	const char *const *p;
 	struct symfile *f = NULL;
@@ -778,7 +804,8 @@ static void find_jit_file(struct symbolizer *s, struct module *m, const char *na
 		find_add_source(m, f, 0, false);
 }
 
-/* A jitdump tells more than the map, which may tell of code that was made before the dump was begun. */
+/* A jitdump tells more than the map, which may tell of code that was made before the dump was
+ * begun. */
 static void find_jit(struct symbolizer *s, struct module *m)
 {
 	char map[64], *dump;
@@ -796,26 +823,13 @@ void find_module(struct symbolizer *s, struct module *m)
 {
 	switch (m->kind) {
 	case MODULE_USER:
-	case MODULE_VDSO:
-		find_user(s, m);
-		break;
-	case MODULE_JIT:
-		find_jit(s, m);
-		break;
-	case MODULE_KERNEL:
-		find_kernel(s, m);
-		break;
-	case MODULE_KMOD:
-		find_kmod(s, m);
-		break;
-	case MODULE_HV:
-		find_hv(s, m);
-		break;
-	case MODULE_GUEST:
-		find_guest(s, m);
-		break;
-	case MODULE_NONE:
-		break;
+	case MODULE_VDSO: find_user(s, m); break;
+	case MODULE_JIT: find_jit(s, m); break;
+	case MODULE_KERNEL: find_kernel(s, m); break;
+	case MODULE_KMOD: find_kmod(s, m); break;
+	case MODULE_HV: find_hv(s, m); break;
+	case MODULE_GUEST: find_guest(s, m); break;
+	case MODULE_NONE: break;
 	}
 }
 
@@ -830,7 +844,9 @@ void find_late_build_id(struct symbolizer *s, struct module *m, const u8 *id, si
 		build_id_hex(f->build_id, f->build_id_len, have);
 	build_id_hex(id, len, want);
 	diag_addf(s->diag, DIAG_SYMBOL_FILE, 1,
-		  "'%s' was used, but its build id is %s, not the recorded one, which came at the recording's end: %s", f->path, have, want);
+		  "'%s' was used, but its build id is %s, not the recorded one, which came at the "
+		  "recording's end: %s",
+		  f->path, have, want);
 }
 
 struct finder *finder_new(struct symbolizer *s)

@@ -5,16 +5,17 @@
 #include "symbolize/symfile.h"
 
 /*
- * jit-PID.dump (Linux tools/perf/Documentation/jitdump-specification.txt, version 1 of the file): a header, then records in the
- * order in which a JIT compiler made its code.  Memory is used again: a later record overrides what it overlaps
- * of earlier ones.  What was moved keeps its name at the old place until something else is put there, for samples of both times are
- * asked for.  Times are in the clock of the writer, which may be none of the recording's: the order is what counts.
+ * jit-PID.dump (Linux tools/perf/Documentation/jitdump-specification.txt, version 1 of the file): a
+ * header, then records in the order in which a JIT compiler made its code.  Memory is used again: a
+ * later record overrides what it overlaps of earlier ones.  What was moved keeps its name at the
+ * old place until something else is put there, for samples of both times are asked for.  Times are
+ * in the clock of the writer, which may be none of the recording's: the order is what counts.
  *
  * Code and unwinding information in the file are not used.
  */
 
 enum {
-	MAGIC = 0x4a695444,		/* "JiTD", the first letter in the highest byte */
+	MAGIC = 0x4a695444, /* "JiTD", the first letter in the highest byte */
 	FORMAT_VERSION = 1,
 	HEADER_SIZE = 40,
 	RECORD_HEADER_SIZE = 16,
@@ -22,30 +23,31 @@ enum {
 
 enum record_id { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 
-#define NONE	UINT32_MAX
-/* Code is kept in the file, so large ones are no rarity. It is mapped, and only its records' heads are read. */
-#define MAX_FILE	(16ULL << 30)
+#define NONE UINT32_MAX
+/* Code is kept in the file, so large ones are no rarity. It is mapped, and only its records' heads
+ * are read. */
+#define MAX_FILE (16ULL << 30)
 
 /* Where a debug record has its entries. */
 struct jit_debug {
 	u64 code_addr, count;
-	const u8 *p, *end;		/* borrowed from the map */
+	const u8 *p, *end; /* borrowed from the map */
 	bool used;
 };
 
 struct jit_function {
 	u64 code_addr, code_index;
-	const char *name;		/* borrowed from the map */
+	const char *name; /* borrowed from the map */
 	u32 len;
-	str_id shown;			/* 0: not made yet */
-	u32 debug;			/* its debug record, or NONE */
-	u32 line, lines;		/* its part of jitdump.lines, once the debug record is read */
+	str_id shown;    /* 0: not made yet */
+	u32 debug;       /* its debug record, or NONE */
+	u32 line, lines; /* its part of jitdump.lines, once the debug record is read */
 };
 
 /* A function at one of its places. */
 struct jit_place {
 	u32 function;
-	u64 moved;			/* added to the function's own addresses */
+	u64 moved; /* added to the function's own addresses */
 };
 
 struct jit_line {
@@ -59,15 +61,15 @@ struct jitdump {
 	bool swap;
 	u32 pid;
 	VEC(struct jit_function) functions;
-	VEC(struct jit_place) places;	/* in the order of the file */
+	VEC(struct jit_place) places; /* in the order of the file */
 	VEC(struct jit_debug) debugs;
-	VEC(u32) by_code_index;		/* the last function of each code index */
-	VEC(u32) by_code_addr;		/* the last debug record of each address */
-	struct index code_index, debug_index;	/* into those two */
-	struct ranges ranges;		/* id: place */
-	VEC(struct range) line_addrs;	/* by function and address; id: in lines */
+	VEC(u32) by_code_index;               /* the last function of each code index */
+	VEC(u32) by_code_addr;                /* the last debug record of each address */
+	struct index code_index, debug_index; /* into those two */
+	struct ranges ranges;                 /* id: place */
+	VEC(struct range) line_addrs;         /* by function and address; id: in lines */
 	VEC(struct jit_line) lines;
-	u64 bad, unknown, foreign;	/* records */
+	u64 bad, unknown, foreign; /* records */
 };
 
 /* ---- lines ---- */
@@ -83,11 +85,11 @@ static bool is_file_name(const char *name, size_t n)
 }
 
 /*
- * Entries: address, line, column discriminator, name of the source file; the name "\xff" is that of the entry before
- * (Linux tools/perf/util/jitdump.h). Each holds up to the next address.
+ * Entries: address, line, column discriminator, name of the source file; the name "\xff" is that of
+ * the entry before (Linux tools/perf/util/jitdump.h). Each holds up to the next address.
  *
- * Node.js 20 writes names from memory that it has freed, with NULs in them: then nobody knows where the next entry begins, and none
- * of the record is used.
+ * Node.js 20 writes names from memory that it has freed, with NULs in them: then nobody knows where
+ * the next entry begins, and none of the record is used.
  */
 static void read_lines(struct jitdump *j, struct jit_function *fn)
 {
@@ -111,7 +113,9 @@ static void read_lines(struct jitdump *j, struct jit_function *fn)
 		if (n == 1 && (u8)name[0] == 0xff) {
 			n = 0;
 		} else if (!is_file_name(name, n)) {
-			diag_addf(j->f.opts.diag, DIAG_NOTE, 1, "'%s': lines of some functions are damaged and were left out", j->f.path);
+			diag_addf(j->f.opts.diag, DIAG_NOTE, 1,
+				  "'%s': lines of some functions are damaged and were left out",
+				  j->f.path);
 			j->line_addrs.n = j->lines.n = first;
 			break;
 		}
@@ -161,7 +165,9 @@ static bool jitdump_lookup(struct symfile *f, u64 addr, struct symframes *out)
 		return false;
 	fn = &j->functions.v[j->places.v[r->id].function];
 	if (!fn->shown)
-		fn->shown = demangle(f->opts.strings, strtab_add(f->opts.strings, fn->name, fn->len), f->opts.raw_names);
+		fn->shown = demangle(f->opts.strings,
+				     strtab_add(f->opts.strings, fn->name, fn->len),
+				     f->opts.raw_names);
 	frame.function = fn->shown;
 	line = find_line(j, fn, addr - j->places.v[r->id].moved);
 	if (line) {
@@ -214,7 +220,8 @@ static bool place(struct jitdump *j, u32 function, u64 addr, u64 size)
 	if (addr + size < addr || j->places.n >= NONE)
 		return false;
 	vec_push(&j->ranges.r, ((struct range){ addr, addr + size, (u32)j->places.n }));
-	vec_push(&j->places, ((struct jit_place){ function, addr - j->functions.v[function].code_addr }));
+	vec_push(&j->places,
+		 ((struct jit_place){ function, addr - j->functions.v[function].code_addr }));
 	return true;
 }
 
@@ -240,7 +247,7 @@ static bool load(struct jitdump *j, struct cursor *c)
 	u32 pid = cursor_u32(c), i;
 	const u8 *nul;
 
-	cursor_skip(c, 4 + 8);		/* thread; vma, which perf does not use either */
+	cursor_skip(c, 4 + 8); /* thread; vma, which perf does not use either */
 	fn.code_addr = cursor_u64(c);
 	size = cursor_u64(c);
 	fn.code_index = cursor_u64(c);
@@ -277,7 +284,7 @@ static bool move(struct jitdump *j, struct cursor *c)
 	u32 pid = cursor_u32(c), i;
 	u64 addr, size, code_index;
 
-	cursor_skip(c, 4 + 8 + 8);	/* thread, vma, old address */
+	cursor_skip(c, 4 + 8 + 8); /* thread, vma, old address */
 	addr = cursor_u64(c);
 	size = cursor_u64(c);
 	code_index = cursor_u64(c);
@@ -318,7 +325,8 @@ static bool debug_info(struct jitdump *j, struct cursor *c)
 static void tell(const struct jitdump *j, u64 count, const char *what)
 {
 	if (count)
-		diag_addf(j->f.opts.diag, DIAG_SYMBOL_FILE, count, "'%s': %" PRIu64 " %s", j->f.path, count, what);
+		diag_addf(j->f.opts.diag, DIAG_SYMBOL_FILE, count, "'%s': %" PRIu64 " %s",
+			  j->f.path, count, what);
 }
 
 static void parse(struct jitdump *j, struct cursor *c)
@@ -334,8 +342,9 @@ static void parse(struct jitdump *j, struct cursor *c)
 
 		id = cursor_u32(c);
 		size = cursor_u32(c);
-		cursor_skip(c, 8);	/* time */
-		if (c->bad || size < RECORD_HEADER_SIZE || size - RECORD_HEADER_SIZE > cursor_left(c)) {
+		cursor_skip(c, 8); /* time */
+		if (c->bad || size < RECORD_HEADER_SIZE ||
+		    size - RECORD_HEADER_SIZE > cursor_left(c)) {
 			cut_off = left;
 			break;
 		}
@@ -343,30 +352,20 @@ static void parse(struct jitdump *j, struct cursor *c)
 		cursor_init(&r, c->p, size, j->swap);
 		cursor_skip(c, size);
 		switch (id) {
-		case CODE_LOAD:
-			good = load(j, &r);
-			break;
-		case CODE_MOVE:
-			good = move(j, &r);
-			break;
-		case CODE_DEBUG_INFO:
-			good = debug_info(j, &r);
-			break;
-		case CODE_CLOSE:
-			closed = true;
-			break;
-		case CODE_UNWINDING_INFO:
-			break;
-		default:
-			j->unknown++;
-			break;
+		case CODE_LOAD: good = load(j, &r); break;
+		case CODE_MOVE: good = move(j, &r); break;
+		case CODE_DEBUG_INFO: good = debug_info(j, &r); break;
+		case CODE_CLOSE: closed = true; break;
+		case CODE_UNWINDING_INFO: break;
+		default: j->unknown++; break;
 		}
 		j->bad += !good;
 	}
 	tell(j, j->bad, "damaged records of generated code");
 	tell(j, j->unknown, "records of unknown type skipped");
 	tell(j, j->foreign, "records of another process skipped");
-	tell(j, cut_off, "bytes at the end are no whole record: copy it again when the program has ended");
+	tell(j, cut_off,
+	     "bytes at the end are no whole record: copy it again when the program has ended");
 	ranges_flatten(&j->ranges);
 	if (j->ranges.r.n) {
 		j->f.text_start = j->ranges.r.v[0].lo;
@@ -384,20 +383,22 @@ static int read_header(struct jitdump *j, struct cursor *c, struct error *err)
 	}
 	version = cursor_u32(c);
 	size = cursor_u32(c);
-	cursor_skip(c, 4 + 4);		/* machine, padding */
+	cursor_skip(c, 4 + 4); /* machine, padding */
 	j->pid = cursor_u32(c);
-	cursor_skip(c, 8 + 8);		/* time, flags */
+	cursor_skip(c, 8 + 8); /* time, flags */
 	if (c->bad || magic != MAGIC)
 		return error_set(err, "'%s': not a jitdump file", j->f.path);
 	if (version != FORMAT_VERSION)
-		return error_set(err, "'%s': version %" PRIu32 " of jitdump is not known", j->f.path, version);
+		return error_set(err, "'%s': version %" PRIu32 " of jitdump is not known",
+				 j->f.path, version);
 	if (size < HEADER_SIZE || size - HEADER_SIZE > cursor_left(c))
 		return error_set(err, "'%s': the header is damaged", j->f.path);
 	cursor_skip(c, size - HEADER_SIZE);
 	return 0;
 }
 
-struct symfile *symfile_open_jitdump(const char *path, const struct symfile_opts *opts, struct error *err)
+struct symfile *symfile_open_jitdump(const char *path, const struct symfile_opts *opts,
+				     struct error *err)
 {
 	struct jitdump *j = xcalloc(1, sizeof(*j));
 	struct cursor c;

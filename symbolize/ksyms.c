@@ -4,30 +4,32 @@
 #include "symbolize/symfile.h"
 
 /*
- * Tables of symbols in text, one a line: "ADDRESS TYPE NAME" of nm's kind (nm(1)), Linux's kallsyms with
- * "\t[module]" behind the name, Xen's with "0x" before the address and "file.c#" before static names
- * (xen/tools/symbols.c; Linux drivers/xen/xenfs/xensyms.c).
+ * Tables of symbols in text, one a line: "ADDRESS TYPE NAME" of nm's kind (nm(1)), Linux's kallsyms
+ * with
+ * "\t[module]" behind the name, Xen's with "0x" before the address and "file.c#" before static
+ * names (xen/tools/symbols.c; Linux drivers/xen/xenfs/xensyms.c).
  *
  * Such a table has no sizes: a symbol reaches to the next one, of whatever type.  The last one
- * before a gap, where a module or the table ends, reaches to the end of the page after its own, as perf has it.
+ * before a gap, where a module or the table ends, reaches to the end of the page after its own, as
+ * perf has it.
  */
 
-#define PAGE	4096u
+#define PAGE 4096u
 
 struct ksym {
 	u64 lo;
-	const char *name;		/* borrowed from the map; "file#" included */
+	const char *name; /* borrowed from the map; "file#" included */
 	u32 len;
-	u32 module;			/* index in modules, 0: the core */
-	u8 type;			/* as in the table; 0: no name, only the end of the one before */
-	str_id function, file;		/* function 0: not made yet */
+	u32 module;            /* index in modules, 0: the core */
+	u8 type;               /* as in the table; 0: no name, only the end of the one before */
+	str_id function, file; /* function 0: not made yet */
 };
 
 struct ksyms {
 	struct symfile f;
 	struct file_map map;
 	s64 shift;
-	VEC(struct ksym) syms;		/* by address, one an address */
+	VEC(struct ksym) syms; /* by address, one an address */
 	VEC(str_id) modules;
 };
 
@@ -39,7 +41,7 @@ static struct ksyms *ksyms_of(struct symfile *f)
 struct line {
 	u64 addr;
 	char type;
-	bool prefix;			/* 0x */
+	bool prefix; /* 0x */
 	const char *name, *module;
 	size_t name_n, module_n;
 };
@@ -83,7 +85,8 @@ static bool is_text_type(char t)
 static bool is_edge(const char *s, size_t n)
 {
 	static const char *const ends[] = { "_start", "_end", "_begin", "_stop" };
-	static const char *const starts[] = { "_stext", "_etext", "_text", "_sinit", "_einit", "__start_", "__stop_", "__image_base" };
+	static const char *const starts[] = { "_stext", "_etext",   "_text",   "_sinit",
+					      "_einit", "__start_", "__stop_", "__image_base" };
 	size_t i, k;
 
 	for (i = 0; i < ARRAY_SIZE(starts); i++) {
@@ -103,7 +106,7 @@ static bool is_edge(const char *s, size_t n)
 static bool is_end(const char *s, size_t n)
 {
 	return (n == 6 && !memcmp(s, "_etext", 6)) || (n == 10 && !memcmp(s, "_einittext", 10)) ||
-		(n == 4 && !memcmp(s, "_end", 4));
+	       (n == 4 && !memcmp(s, "_end", 4));
 }
 
 /* Greater is better among symbols at one address (perf's choose_best_symbol, edges last). */
@@ -115,8 +118,9 @@ static u32 rank(const struct ksym *k)
 		return 0;
 	while (underscores < k->len && k->name[underscores] == '_' && underscores < 15)
 		underscores++;
-	return 1u << 16 | (u32)!is_edge(k->name, k->len) << 15 | (u32)(k->type != 'w' && k->type != 'W') << 14 |
-		(u32)(k->type == 'T') << 13 | (15 - underscores) << 8 | MIN(k->len, 255u);
+	return 1u << 16 | (u32)!is_edge(k->name, k->len) << 15 |
+	       (u32)(k->type != 'w' && k->type != 'W') << 14 | (u32)(k->type == 'T') << 13 |
+	       (15 - underscores) << 8 | MIN(k->len, 255u);
 }
 
 static int ksym_cmp(const void *pa, const void *pb)
@@ -144,7 +148,7 @@ static u32 module_id(struct ksyms *k, const struct line *l)
 		return 0;
 	id = strtab_add(k->f.opts.strings, l->module, l->module_n);
 	/* A module's symbols stand together. */
-	for (i = k->modules.n; i-- > 1; )
+	for (i = k->modules.n; i-- > 1;)
 		if (k->modules.v[i] == id)
 			return (u32)i;
 	vec_push(&k->modules, id);
@@ -185,13 +189,15 @@ static bool ksyms_lookup(struct symfile *f, u64 addr, struct symframes *out)
 		const char *name = s->name, *hash = memchr(name, '#', s->len);
 		size_t len = s->len;
 
-		/* A static function's file keeps apart what has one name: it is no part of the name. */
+		/* A static function's file keeps apart what has one name: it is no part of the
+		 * name. */
 		if (hash && hash > name && (size_t)(hash - name) + 1 < len) {
 			s->file = strtab_add(f->opts.strings, name, (size_t)(hash - name));
 			len -= (size_t)(hash - name) + 1;
 			name = hash + 1;
 		}
-		s->function = demangle(f->opts.strings, strtab_add(f->opts.strings, name, len), f->opts.raw_names);
+		s->function = demangle(f->opts.strings, strtab_add(f->opts.strings, name, len),
+				       f->opts.raw_names);
 	}
 	vec_push(&out->frames, ((struct frame){ .function = s->function, .file = s->file }));
 	return true;
@@ -220,7 +226,7 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 	u64 lines = 0, bad = 0, zero = 0;
 	size_t i, n = 0;
 
-	for (; p < end; ) {
+	for (; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p)), *eol = nl ? nl : end;
 		struct line l;
 		int r = parse_line(p, eol, &l);
@@ -230,7 +236,8 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 			continue;
 		lines++;
 		if (r < 0) {
-			/* A file of another kind is told from the first lines, not from millions of them. */
+			/* A file of another kind is told from the first lines, not from millions of
+			 * them. */
 			if (++bad > 64 && bad * 2 > lines)
 				return error_set(err, "'%s': not a table of symbols", k->f.path);
 			continue;
@@ -242,13 +249,20 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 		hv |= space_is_hv_text(l.addr);
 		if (l.type == 'A' || l.type == 'a' || l.type == 'U' || l.type == '?')
 			continue;
-		vec_push(&k->syms, ((struct ksym){ .lo = l.addr + (u64)k->shift, .name = l.name, .len = (u32)l.name_n,
-			.module = module_id(k, &l), .type = is_text_type(l.type) ? (u8)l.type : 0 }));
+		vec_push(&k->syms,
+			 ((struct ksym){ .lo = l.addr + (u64)k->shift,
+					 .name = l.name,
+					 .len = (u32)l.name_n,
+					 .module = module_id(k, &l),
+					 .type = is_text_type(l.type) ? (u8)l.type : 0 }));
 	}
 	if (!lines || bad * 2 > lines)
 		return error_set(err, "'%s': not a table of symbols", k->f.path);
 	if (zero == lines - bad)
-		return error_set(err, "'%s': all addresses are zero: it was read with kernel.kptr_restrict on; read it as root", k->f.path);
+		return error_set(err,
+				 "'%s': all addresses are zero: it was read with "
+				 "kernel.kptr_restrict on; read it as root",
+				 k->f.path);
 	if (bad)
 		diag_addf(k->f.opts.diag, DIAG_BAD_LINE, bad, "'%s': no symbol", k->f.path);
 	if (k->syms.n)
@@ -284,7 +298,8 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 	return 0;
 }
 
-struct symfile *symfile_open_ksyms(const char *path, s64 shift, const struct symfile_opts *opts, struct error *err)
+struct symfile *symfile_open_ksyms(const char *path, s64 shift, const struct symfile_opts *opts,
+				   struct error *err)
 {
 	struct ksyms *k = xcalloc(1, sizeof(*k));
 
@@ -317,8 +332,8 @@ int symfile_ksyms_symbol(struct symfile *f, const char *name, u64 *value)
 		struct line l;
 
 		p = at + n;
-		if (parse_line(bol ? bol + 1 : (const char *)k->map.p, eol ? eol : end, &l) != 1 || l.name_n != n ||
-		    memcmp(l.name, name, n))
+		if (parse_line(bol ? bol + 1 : (const char *)k->map.p, eol ? eol : end, &l) != 1 ||
+		    l.name_n != n || memcmp(l.name, name, n))
 			continue;
 		*value = l.addr + (u64)k->shift;
 		return 0;

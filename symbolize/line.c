@@ -4,23 +4,47 @@
 #include "symbolize/leb.h"
 #include "symbolize/line.h"
 
-/* Numbers of the standards that are used here; <dwarf.h> has them too, but this file needs no libdw. */
+/* Numbers of the standards that are used here; <dwarf.h> has them too, but this file needs no
+ * libdw. */
 enum {
-	LNS_COPY = 1, LNS_ADVANCE_PC, LNS_ADVANCE_LINE, LNS_SET_FILE, LNS_SET_COLUMN, LNS_NEGATE_STMT,
-	LNS_SET_BASIC_BLOCK, LNS_CONST_ADD_PC, LNS_FIXED_ADVANCE_PC, LNS_SET_PROLOGUE_END,
-	LNS_SET_EPILOGUE_BEGIN, LNS_SET_ISA,
-	LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS, LNE_DEFINE_FILE, LNE_SET_DISCRIMINATOR,
-	LNCT_PATH = 1, LNCT_DIRECTORY,
-	FORM_BLOCK2 = 0x03, FORM_BLOCK4 = 0x04, FORM_DATA2 = 0x05, FORM_DATA4 = 0x06, FORM_DATA8 = 0x07,
-	FORM_STRING = 0x08, FORM_BLOCK = 0x09, FORM_BLOCK1 = 0x0a, FORM_DATA1 = 0x0b, FORM_STRP = 0x0e,
-	FORM_UDATA = 0x0f, FORM_DATA16 = 0x1e, FORM_LINE_STRP = 0x1f,
+	LNS_COPY = 1,
+	LNS_ADVANCE_PC,
+	LNS_ADVANCE_LINE,
+	LNS_SET_FILE,
+	LNS_SET_COLUMN,
+	LNS_NEGATE_STMT,
+	LNS_SET_BASIC_BLOCK,
+	LNS_CONST_ADD_PC,
+	LNS_FIXED_ADVANCE_PC,
+	LNS_SET_PROLOGUE_END,
+	LNS_SET_EPILOGUE_BEGIN,
+	LNS_SET_ISA,
+	LNE_END_SEQUENCE = 1,
+	LNE_SET_ADDRESS,
+	LNE_DEFINE_FILE,
+	LNE_SET_DISCRIMINATOR,
+	LNCT_PATH = 1,
+	LNCT_DIRECTORY,
+	FORM_BLOCK2 = 0x03,
+	FORM_BLOCK4 = 0x04,
+	FORM_DATA2 = 0x05,
+	FORM_DATA4 = 0x06,
+	FORM_DATA8 = 0x07,
+	FORM_STRING = 0x08,
+	FORM_BLOCK = 0x09,
+	FORM_BLOCK1 = 0x0a,
+	FORM_DATA1 = 0x0b,
+	FORM_STRP = 0x0e,
+	FORM_UDATA = 0x0f,
+	FORM_DATA16 = 0x1e,
+	FORM_LINE_STRP = 0x1f,
 };
 
 /* A table with more files, folders or rows than this is damaged. */
-#define MAX_ENTRIES	(1u << 24)
-#define MAX_ROWS	(1u << 28)
+#define MAX_ENTRIES (1u << 24)
+#define MAX_ROWS    (1u << 28)
 /* A longer part of a path is cut. */
-#define MAX_PATH	4096
+#define MAX_PATH 4096
 
 struct header {
 	u16 version;
@@ -59,47 +83,20 @@ static void entry_value(struct cursor *c, u64 form, const struct header *h,
 			const struct line_sections *s, const char **str, u64 *num)
 {
 	switch (form) {
-	case FORM_STRING:
-		*str = inline_str(c);
-		break;
-	case FORM_LINE_STRP:
-		*str = section_str(&s->line_str, offset_of_size(c, h->dwarf64));
-		break;
-	case FORM_STRP:
-		*str = section_str(&s->str, offset_of_size(c, h->dwarf64));
-		break;
-	case FORM_DATA1:
-		*num = cursor_u8(c);
-		break;
-	case FORM_DATA2:
-		*num = cursor_u16(c);
-		break;
-	case FORM_DATA4:
-		*num = cursor_u32(c);
-		break;
-	case FORM_DATA8:
-		*num = cursor_u64(c);
-		break;
-	case FORM_UDATA:
-		*num = leb_u(c);
-		break;
-	case FORM_DATA16:
-		cursor_skip(c, 16);
-		break;
-	case FORM_BLOCK:
-		cursor_skip(c, leb_u(c));
-		break;
-	case FORM_BLOCK1:
-		cursor_skip(c, cursor_u8(c));
-		break;
-	case FORM_BLOCK2:
-		cursor_skip(c, cursor_u16(c));
-		break;
-	case FORM_BLOCK4:
-		cursor_skip(c, cursor_u32(c));
-		break;
-	default:
-		c->bad = true;
+	case FORM_STRING: *str = inline_str(c); break;
+	case FORM_LINE_STRP: *str = section_str(&s->line_str, offset_of_size(c, h->dwarf64)); break;
+	case FORM_STRP: *str = section_str(&s->str, offset_of_size(c, h->dwarf64)); break;
+	case FORM_DATA1: *num = cursor_u8(c); break;
+	case FORM_DATA2: *num = cursor_u16(c); break;
+	case FORM_DATA4: *num = cursor_u32(c); break;
+	case FORM_DATA8: *num = cursor_u64(c); break;
+	case FORM_UDATA: *num = leb_u(c); break;
+	case FORM_DATA16: cursor_skip(c, 16); break;
+	case FORM_BLOCK: cursor_skip(c, leb_u(c)); break;
+	case FORM_BLOCK1: cursor_skip(c, cursor_u8(c)); break;
+	case FORM_BLOCK2: cursor_skip(c, cursor_u16(c)); break;
+	case FORM_BLOCK4: cursor_skip(c, cursor_u32(c)); break;
+	default: c->bad = true;
 	}
 }
 
@@ -140,7 +137,8 @@ static void entries_v5(struct line_table *t, struct cursor *c, const struct head
 		if (c->bad)
 			return;
 		if (files)
-			vec_push(&t->files, ((struct line_file){ name, (u32)MIN(dir, UINT32_MAX), 0 }));
+			vec_push(&t->files,
+				 ((struct line_file){ name, (u32)MIN(dir, UINT32_MAX), 0 }));
 		else
 			vec_push(&t->dirs, name);
 	}
@@ -150,8 +148,8 @@ static void define_file(struct line_table *t, struct cursor *c, const char *name
 {
 	u64 dir = leb_u(c);
 
-	leb_u(c);	/* time */
-	leb_u(c);	/* size */
+	leb_u(c); /* time */
+	leb_u(c); /* size */
 	if (t->files.n < MAX_ENTRIES)
 		vec_push(&t->files, ((struct line_file){ name, (u32)MIN(dir, UINT32_MAX), 0 }));
 }
@@ -172,7 +170,7 @@ struct state {
 	u64 addr, start;
 	u32 op_index, file, line;
 	u32 first_row;
-	bool open, drop;		/* in a sequence; one that is not kept */
+	bool open, drop; /* in a sequence; one that is not kept */
 };
 
 static void state_reset(struct state *st)
@@ -236,18 +234,23 @@ static void end_sequence(struct line_table *t, struct state *st)
 		u64 len = st->addr - st->start;
 
 		if (st->addr > st->start && len <= UINT32_MAX)
-			vec_push(&t->sequences, ((struct line_sequence){ st->start, (u32)len,
-				st->first_row, (u32)t->rows.n - st->first_row }));
+			vec_push(&t->sequences,
+				 ((struct line_sequence){ st->start, (u32)len, st->first_row,
+							  (u32)t->rows.n - st->first_row }));
 		else
 			t->rows.n = st->first_row;
 	}
 	state_reset(st);
 }
 
-static void run(struct line_table *t, struct cursor *c, const struct header *h, const struct ranges *code)
+static void run(struct line_table *t, struct cursor *c, const struct header *h,
+		const struct ranges *code)
 {
 	u64 const_add = (255 - h->opcode_base) / h->line_range;
-	struct { u8 ops; int16_t lines; } special[256];
+	struct {
+		u8 ops;
+		int16_t lines;
+	} special[256];
 	struct state st;
 	int i;
 
@@ -277,9 +280,7 @@ static void run(struct line_table *t, struct cursor *c, const struct header *h, 
 			}
 			cursor_init(&x, p, (size_t)len, c->swap);
 			switch (cursor_u8(&x)) {
-			case LNE_END_SEQUENCE:
-				end_sequence(t, &st);
-				break;
+			case LNE_END_SEQUENCE: end_sequence(t, &st); break;
 			case LNE_SET_ADDRESS:
 				st.addr = len == 9 ? cursor_u64(&x) : len == 5 ? cursor_u32(&x) : 0;
 				st.op_index = 0;
@@ -291,31 +292,20 @@ static void run(struct line_table *t, struct cursor *c, const struct header *h, 
 					define_file(t, &x, name);
 				break;
 			}
-			default:
-				break;
+			default: break;
 			}
 			break;
 		}
-		case LNS_COPY:
-			emit_row(t, &st, code);
-			break;
-		case LNS_ADVANCE_PC:
-			advance(&st, h, leb_u(c));
-			break;
-		case LNS_ADVANCE_LINE:
-			st.line += (u32)leb_s(c);
-			break;
-		case LNS_SET_FILE:
-			st.file = (u32)leb_u(c);
-			break;
-		case LNS_CONST_ADD_PC:
-			advance(&st, h, const_add);
-			break;
+		case LNS_COPY: emit_row(t, &st, code); break;
+		case LNS_ADVANCE_PC: advance(&st, h, leb_u(c)); break;
+		case LNS_ADVANCE_LINE: st.line += (u32)leb_s(c); break;
+		case LNS_SET_FILE: st.file = (u32)leb_u(c); break;
+		case LNS_CONST_ADD_PC: advance(&st, h, const_add); break;
 		case LNS_FIXED_ADVANCE_PC:
 			st.addr += cursor_u16(c);
 			st.op_index = 0;
 			break;
-		default:	/* skipped by the number of its operands, the known ones too */
+		default: /* skipped by the number of its operands, the known ones too */
 			for (u8 k = 0; k < h->lengths[op]; k++)
 				leb_u(c);
 		}
@@ -358,7 +348,7 @@ void line_table_init(struct line_table *t, const struct line_sections *s, u64 of
 	h.address_size = address_size;
 	if (h.version >= 5) {
 		h.address_size = cursor_u8(&c);
-		cursor_u8(&c);	/* segment selector size */
+		cursor_u8(&c); /* segment selector size */
 	}
 	hlen = offset_of_size(&c, h.dwarf64);
 	if (c.bad || h.version < 2 || h.version > 5 || hlen > cursor_left(&c)) {
@@ -368,7 +358,7 @@ void line_table_init(struct line_table *t, const struct line_sections *s, u64 of
 	program = c.p + hlen;
 	h.min_insn = cursor_u8(&c);
 	h.max_ops = h.version >= 4 ? cursor_u8(&c) : 1;
-	cursor_u8(&c);		/* default_is_stmt */
+	cursor_u8(&c); /* default_is_stmt */
 	h.line_base = (int8_t)cursor_u8(&c);
 	h.line_range = cursor_u8(&c);
 	h.opcode_base = cursor_u8(&c);
@@ -454,7 +444,8 @@ str_id line_table_file(struct line_table *t, u64 number, struct strtab *strings)
 		if (root && !*root)
 			root = NULL;
 	}
-	f->path = strtab_addf(strings, "%.*s%s%.*s%s%.*s", MAX_PATH, root ? root : "", root ? "/" : "",
-			      MAX_PATH, dir ? dir : "", dir ? "/" : "", MAX_PATH, f->name);
+	f->path = strtab_addf(strings, "%.*s%s%.*s%s%.*s", MAX_PATH, root ? root : "",
+			      root ? "/" : "", MAX_PATH, dir ? dir : "", dir ? "/" : "", MAX_PATH,
+			      f->name);
 	return f->path;
 }

@@ -10,39 +10,40 @@
 
 #include "symbolize/die.h"
 
-/* Sections a table is made of; borrowed, uncompressed, may be empty. Those of strings must end in NUL. */
+/* Sections a table is made of; borrowed, uncompressed, may be empty. Those of strings must end in
+ * NUL. */
 struct line_sections {
 	struct die_section line, line_str, str;
-	bool swap;			/* of the other byte order than this machine */
+	bool swap; /* of the other byte order than this machine */
 };
 
 struct line_row {
-	u32 offset;			/* from the start of its sequence */
-	u32 file;			/* as in the program */
-	u32 line;			/* 0: none */
+	u32 offset; /* from the start of its sequence */
+	u32 file;   /* as in the program */
+	u32 line;   /* 0: none */
 };
 
 struct line_sequence {
 	u64 lo;
 	u32 len;
-	u32 row, rows;			/* first row and their number */
+	u32 row, rows; /* first row and their number */
 };
 
 struct line_file {
-	const char *name;		/* borrowed from the sections */
+	const char *name; /* borrowed from the sections */
 	u32 dir;
-	str_id path;			/* 0: not made yet */
+	str_id path; /* 0: not made yet */
 };
 
 struct line_table {
 	VEC(struct line_row) rows;
 	VEC(struct line_sequence) sequences;
-	struct ranges ranges;		/* id: index in sequences */
-	VEC(const char *) dirs;		/* [0]: folder of compilation */
+	struct ranges ranges;   /* id: index in sequences */
+	VEC(const char *) dirs; /* [0]: folder of compilation */
 	VEC(struct line_file) files;
-	u32 first_file;			/* number of files[0]: 0 from DWARF 5 on, 1 before */
-	u64 bytes;			/* of .debug_line that were read */
-	bool bad;			/* the program is damaged; what was decoded before is kept */
+	u32 first_file; /* number of files[0]: 0 from DWARF 5 on, 1 before */
+	u64 bytes;      /* of .debug_line that were read */
+	bool bad;       /* the program is damaged; what was decoded before is kept */
 };
 
 /*

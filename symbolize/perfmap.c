@@ -5,20 +5,21 @@
 #include "symbolize/symfile.h"
 
 /*
- * perf-PID.map: "START SIZE name to the end of the line", in hexadecimal (Linux tools/perf/Documentation/jit-interface.txt).
- * A JIT reuses memory: a later line overrides what it overlaps of earlier ones.
+ * perf-PID.map: "START SIZE name to the end of the line", in hexadecimal (Linux
+ * tools/perf/Documentation/jit-interface.txt). A JIT reuses memory: a later line overrides what it
+ * overlaps of earlier ones.
  */
 
 struct jit_symbol {
-	const char *name;		/* borrowed from the map */
+	const char *name; /* borrowed from the map */
 	u32 len;
-	str_id function;		/* 0: not made yet */
+	str_id function; /* 0: not made yet */
 };
 
 struct perfmap {
 	struct symfile f;
 	struct file_map map;
-	VEC(struct jit_symbol) syms;	/* in the order of the file */
+	VEC(struct jit_symbol) syms; /* in the order of the file */
 	struct ranges ranges;
 };
 
@@ -32,7 +33,9 @@ static bool perfmap_lookup(struct symfile *f, u64 addr, struct symframes *out)
 		return false;
 	s = &m->syms.v[r->id];
 	if (!s->function)
-		s->function = demangle(f->opts.strings, strtab_add(f->opts.strings, s->name, s->len), f->opts.raw_names);
+		s->function = demangle(f->opts.strings,
+				       strtab_add(f->opts.strings, s->name, s->len),
+				       f->opts.raw_names);
 	vec_push(&out->frames, ((struct frame){ .function = s->function, .flags = FRAME_JIT }));
 	return true;
 }
@@ -71,8 +74,9 @@ static void parse(struct perfmap *m)
 			eol--;
 		if (q == eol)
 			continue;
-		if (hex(&q, eol, &start) || q == eol || *q++ != ' ' || hex(&q, eol, &size) || q == eol || *q++ != ' ' ||
-		    q == eol || start + size < start || m->syms.n >= UINT32_MAX - 1) {
+		if (hex(&q, eol, &start) || q == eol || *q++ != ' ' || hex(&q, eol, &size) ||
+		    q == eol || *q++ != ' ' || q == eol || start + size < start ||
+		    m->syms.n >= UINT32_MAX - 1) {
 			bad++;
 			continue;
 		}
@@ -90,7 +94,8 @@ static void parse(struct perfmap *m)
 	}
 }
 
-struct symfile *symfile_open_perfmap(const char *path, const struct symfile_opts *opts, struct error *err)
+struct symfile *symfile_open_perfmap(const char *path, const struct symfile_opts *opts,
+				     struct error *err)
 {
 	struct perfmap *m = xcalloc(1, sizeof(*m));
 

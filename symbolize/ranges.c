@@ -43,7 +43,9 @@ void ranges_sort(struct range *r, size_t n)
 			size_t a = i, mid = MIN(i + width, n), b = mid, end = MIN(i + 2 * width, n);
 
 			for (k = i; k < end; k++)
-				to[k] = a < mid && (b == end || !before(&from[b], &from[a])) ? from[a++] : from[b++];
+				to[k] = a < mid && (b == end || !before(&from[b], &from[a]))
+						? from[a++]
+						: from[b++];
 		}
 		swap = from;
 		from = to;

@@ -10,7 +10,7 @@
 #include "base/base.h"
 
 struct range {
-	u64 lo, hi;		/* [lo, hi) */
+	u64 lo, hi; /* [lo, hi) */
 	u32 id;
 };
 

@@ -3,7 +3,7 @@
 #include "symbolize/space.h"
 #include "symbolize/symbolize.h"
 
-#define KEEP_EXITED	256
+#define KEEP_EXITED 256
 
 static bool slot_eq(const void *ctx, u32 id, const void *key)
 {
@@ -14,7 +14,7 @@ static bool slot_eq(const void *ctx, u32 id, const void *key)
 
 static u64 slot_key(enum mm_class class, u32 pid)
 {
-	return (u64)class << 32 | pid;
+	return (u64) class << 32 | pid;
 }
 
 static struct mm_slot *slot_find(const struct spaces *sp, u64 key)
@@ -205,7 +205,8 @@ static struct mm *slot_own(struct spaces *sp, struct mm_slot *s)
 	return s->mm;
 }
 
-bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m, bool per_process)
+bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m,
+		bool per_process)
 {
 	struct mm_slot *s = slot_get(sp, slot_key(class, pid));
 	struct mm *mm;
@@ -287,8 +288,8 @@ void spaces_fork(struct spaces *sp, u32 pid, u32 ppid)
 }
 
 /*
- * The record comes while execve() still runs: until the new program has a mapping, user addresses are those that
- * called execve(), in the old one.
+ * The record comes while execve() still runs: until the new program has a mapping, user addresses
+ * are those that called execve(), in the old one.
  */
 void spaces_exec(struct spaces *sp, u32 pid)
 {
@@ -320,14 +321,16 @@ void spaces_exit(struct spaces *sp, u32 pid)
 	}
 	if (sp->exited_head == KEEP_EXITED) {
 		sp->exited.n -= sp->exited_head;
-		memmove(sp->exited.v, sp->exited.v + sp->exited_head, sp->exited.n * sizeof(*sp->exited.v));
+		memmove(sp->exited.v, sp->exited.v + sp->exited_head,
+			sp->exited.n * sizeof(*sp->exited.v));
 		sp->exited_head = 0;
 	}
 }
 
 u64 spaces_generation(const struct spaces *sp, u32 pid)
 {
-	const struct mm_slot *s = pid == SYM_KERNEL_PID ? NULL : slot_find(sp, slot_key(MM_HOST, pid));
+	const struct mm_slot *s = pid == SYM_KERNEL_PID ? NULL
+							: slot_find(sp, slot_key(MM_HOST, pid));
 
 	return (u64)sp->kernel_gen << 32 | (s && s->mm ? s->mm->gen : 0);
 }

@@ -12,40 +12,41 @@
 #include "base/base.h"
 
 struct mapping {
-	u64 start, end;		/* [start, end), end > start */
+	u64 start, end; /* [start, end), end > start */
 	u64 pgoff;
-	u32 module;		/* the caller's */
+	u32 module; /* the caller's */
 };
 
 /* One address space. Shared by a parent and its forked children until one of them changes. */
 struct mm {
 	u32 refs;
-	u32 gen;		/* unique for each state that ever was */
-	bool per_process;	/* answers depend on the pid too (JIT code): not shared */
-	VEC(struct mapping) maps;	/* sorted, disjoint */
-	void *unwinder;		/* the caller's, given to spaces.drop_unwinder before the mappings change */
+	u32 gen;                  /* unique for each state that ever was */
+	bool per_process;         /* answers depend on the pid too (JIT code): not shared */
+	VEC(struct mapping) maps; /* sorted, disjoint */
+	void *unwinder; /* the caller's, given to spaces.drop_unwinder before the mappings change */
 };
 
 /* Processes of the host, and guests' address spaces apart from them. */
 enum mm_class { MM_HOST, MM_GUEST_KERNEL, MM_GUEST_USER };
 
 struct mm_slot {
-	u64 key;		/* class << 32 | pid */
-	struct mm *mm;		/* NULL: none (any more) */
+	u64 key;       /* class << 32 | pid */
+	struct mm *mm; /* NULL: none (any more) */
 	bool exited;
-	bool execed;		/* its next mapping drops the ones that it has */
+	bool execed; /* its next mapping drops the ones that it has */
 };
 
 struct spaces {
-	struct index index;		/* key -> number in slots */
+	struct index index; /* key -> number in slots */
 	VEC(struct mm_slot) slots;
-	VEC(u32) exited;		/* slots of ended processes whose mappings are still kept, oldest first */
+	VEC(u32) exited; /* slots of ended processes whose mappings are still kept, oldest first */
 	size_t exited_head;
-	struct mm kernel;		/* pid SYM_KERNEL_PID */
-	struct mm ksymbols;		/* module: the name's str_id */
+	struct mm kernel;   /* pid SYM_KERNEL_PID */
+	struct mm ksymbols; /* module: the name's str_id */
 	u32 next_gen;
 	u32 kernel_gen;
-	/* Called when a mapping that an unwinder may know goes or changes, and at the end; NULL: no unwinders. */
+	/* Called when a mapping that an unwinder may know goes or changes, and at the end; NULL: no
+	 * unwinders. */
 	void (*drop_unwinder)(void *unwinder);
 };
 
@@ -55,13 +56,15 @@ void spaces_release(struct spaces *sp);
 /* NULL when nothing is known of the process. Borrowed until the next change. */
 struct mm *spaces_mm(struct spaces *sp, enum mm_class class, u32 pid);
 /*
- * Executable mappings of one process that are kept apart; Linux allows 65,530 of all kinds (vm.max_map_count). Bounds the time that a
- * hostile recording can cost.
+ * Executable mappings of one process that are kept apart; Linux allows 65,530 of all kinds
+ * (vm.max_map_count). Bounds the time that a hostile recording can cost.
  */
-#define MM_MAX_MAPS	32768
+#define MM_MAX_MAPS 32768
 
-/* `per_process`: see struct mm. Replaces and splits what it overlaps. False, with nothing changed: too many. */
-bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m, bool per_process);
+/* `per_process`: see struct mm. Replaces and splits what it overlaps. False, with nothing changed:
+ * too many. */
+bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m,
+		bool per_process);
 bool spaces_map_kernel(struct spaces *sp, const struct mapping *m);
 bool spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregister);
 /* The child gets a copy of the parent's mappings (none when nothing is known of the parent). */

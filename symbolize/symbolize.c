@@ -2,13 +2,14 @@
 /* The public face: modules and mappings as the recording tells them, and the cache of answers. */
 #include "symbolize/internal.h"
 
-/* Xen on x86-64 is linked into a GiB of its own (asm-x86/config.h; symbols.md A3): 0xffff82d080000000, since 4.14 0xffff82d040000000. */
-#define XEN_WINDOW_SIZE	0x40000000ULL
+/* Xen on x86-64 is linked into a GiB of its own (asm-x86/config.h; symbols.md A3):
+ * 0xffff82d080000000, since 4.14 0xffff82d040000000. */
+#define XEN_WINDOW_SIZE 0x40000000ULL
 /* Per-CPU stub pages and the executable fixmap end that GiB: at most 4095 CPUs and a few pages. */
-#define XEN_STUBS_SIZE	(17ULL << 20)
+#define XEN_STUBS_SIZE (17ULL << 20)
 
 /* Key of answers for names of KSYMBOL records, which are no module. */
-#define WHAT_KSYMBOL	(UINT32_MAX - 1)
+#define WHAT_KSYMBOL (UINT32_MAX - 1)
 
 /* ---- options ---- */
 
@@ -57,11 +58,13 @@ static void own_opts(struct symbolizer *s, const struct sym_opts *o)
 
 /* ---- modules ---- */
 
-/* Memory that is no file: what is executed there was made by a JIT compiler (perf's is_anon_memory() and the like). */
+/* Memory that is no file: what is executed there was made by a JIT compiler (perf's
+ * is_anon_memory() and the like). */
 static bool name_is_anon(const char *f)
 {
 	static const char *const prefix[] = {
-		"//anon", "/dev/zero", "/anon_hugepage", "/SYSV", "/memfd:", "[heap]", "[stack", "[anon",
+		"//anon",  "/dev/zero", "/anon_hugepage", "/SYSV",
+		"/memfd:", "[heap]",    "[stack",         "[anon",
 	};
 	size_t i;
 
@@ -81,14 +84,12 @@ static bool name_is_ko(const char *f)
 static enum module_kind kind_of(enum space space, const char *f)
 {
 	switch (space) {
-	case SPACE_HV:
-		return MODULE_HV;
+	case SPACE_HV: return MODULE_HV;
 	case SPACE_KERNEL:
 		if (str_starts(f, "[kernel") || (f[0] != '[' && !name_is_ko(f)))
 			return MODULE_KERNEL;
 		return MODULE_KMOD;
-	case SPACE_GUEST_KERNEL:
-		return MODULE_GUEST;
+	case SPACE_GUEST_KERNEL: return MODULE_GUEST;
 	case SPACE_USER:
 		if (str_starts(f, "[vdso"))
 			return MODULE_VDSO;
@@ -96,8 +97,7 @@ static enum module_kind kind_of(enum space space, const char *f)
 			return MODULE_JIT;
 		/* [vsyscall], [uprobes] */
 		return f[0] == '[' ? MODULE_NONE : MODULE_USER;
-	default:
-		return MODULE_NONE;
+	default: return MODULE_NONE;
 	}
 }
 
@@ -107,25 +107,21 @@ static str_id module_name(struct strtab *st, enum space space, const char *f)
 	size_t i, n;
 
 	switch (kind_of(space, f)) {
-	case MODULE_HV:
-		return strtab_adds(st, "xen-syms");
-	case MODULE_KERNEL:
-		return strtab_adds(st, "[kernel.kallsyms]");
+	case MODULE_HV: return strtab_adds(st, "xen-syms");
+	case MODULE_KERNEL: return strtab_adds(st, "[kernel.kallsyms]");
 	case MODULE_KMOD:
 		if (f[0] == '[')
 			return strtab_adds(st, f);
-		/* "/lib/modules/6.1/kernel/net/nf-tables.ko.xz" is "[nf_tables]", as in /proc/modules */
+		/* "/lib/modules/6.1/kernel/net/nf-tables.ko.xz" is "[nf_tables]", as in
+		 * /proc/modules */
 		f = path_base(f);
 		n = MIN((size_t)(strstr(f, ".ko") - f), sizeof(name));
 		for (i = 0; i < n; i++)
 			name[i] = f[i] == '-' ? '_' : f[i];
 		return strtab_addf(st, "[%.*s]", (int)n, name);
-	case MODULE_JIT:
-		return strtab_adds(st, *f ? f : "//anon");
-	case MODULE_GUEST:
-		return strtab_adds(st, *f ? path_base(f) : "guest");
-	default:
-		return strtab_adds(st, *path_base(f) ? path_base(f) : f);
+	case MODULE_JIT: return strtab_adds(st, *f ? f : "//anon");
+	case MODULE_GUEST: return strtab_adds(st, *f ? path_base(f) : "guest");
+	default: return strtab_adds(st, *path_base(f) ? path_base(f) : f);
 	}
 }
 
@@ -152,9 +148,10 @@ static bool module_eq(const void *ctx, u32 id, const void *key)
 	const struct module *m = &s->modules.v[id];
 	const struct module_key *k = key;
 
-	return m->filename == k->filename && m->kind == k->kind && m->space == k->space && m->pid == k->pid &&
-	       m->maj == k->maj && m->min == k->min && m->ino == k->ino &&
-	       m->build_id_len == k->build_id_len && !memcmp(m->build_id, k->build_id, k->build_id_len);
+	return m->filename == k->filename && m->kind == k->kind && m->space == k->space &&
+	       m->pid == k->pid && m->maj == k->maj && m->min == k->min && m->ino == k->ino &&
+	       m->build_id_len == k->build_id_len &&
+	       !memcmp(m->build_id, k->build_id, k->build_id_len);
 }
 
 static bool name_eq(const void *ctx, u32 id, const void *key)
@@ -184,9 +181,16 @@ static u32 module_new(struct symbolizer *s, const struct module_key *k)
 {
 	u32 first = module_by_name(s, k->filename);
 	struct module m = {
-		.kind = k->kind, .space = k->space, .pid = k->pid, .filename = k->filename,
-		.maj = k->maj, .min = k->min, .ino = k->ino, .start = UINT64_MAX,
-		.build_id_len = (u8)k->build_id_len, .same_name = INDEX_NONE,
+		.kind = k->kind,
+		.space = k->space,
+		.pid = k->pid,
+		.filename = k->filename,
+		.maj = k->maj,
+		.min = k->min,
+		.ino = k->ino,
+		.start = UINT64_MAX,
+		.build_id_len = (u8)k->build_id_len,
+		.same_name = INDEX_NONE,
 	};
 
 	m.name = module_name(s->strings, k->space, strtab_get(s->strings, k->filename));
@@ -206,12 +210,16 @@ static u32 module_new(struct symbolizer *s, const struct module_key *k)
  * The module of a mapping.  A file is known by its name and build id; without a build id
  * by its name and inode, so that two files of one name in two containers are kept apart.
  */
-static u32 module_get(struct symbolizer *s, enum space space, u32 pid, const struct sym_mapping *map)
+static u32 module_get(struct symbolizer *s, enum space space, u32 pid,
+		      const struct sym_mapping *map)
 {
 	struct module_key k = {
-		.s = s, .kind = kind_of(space, map->filename), .space = (u8)space,
+		.s = s,
+		.kind = kind_of(space, map->filename),
+		.space = (u8)space,
 		.filename = strtab_adds(s->strings, map->filename),
-		.build_id = map->build_id, .build_id_len = map->build_id_len,
+		.build_id = map->build_id,
+		.build_id_len = map->build_id_len,
 	};
 	const struct known_build_id *known;
 	u64 hash;
@@ -232,7 +240,8 @@ static u32 module_get(struct symbolizer *s, enum space space, u32 pid, const str
 	}
 	if (k.kind == MODULE_JIT || k.kind == MODULE_GUEST)
 		k.pid = pid;
-	hash = hash_bytes(k.build_id, k.build_id_len, k.filename ^ (u64)k.pid << 32) ^ hash_u64(k.ino);
+	hash = hash_bytes(k.build_id, k.build_id_len, k.filename ^ (u64)k.pid << 32) ^
+	       hash_u64(k.ino);
 	id = index_find(&s->module_index, hash, module_eq, s, &k);
 	if (id != INDEX_NONE)
 		return id;
@@ -241,10 +250,14 @@ static u32 module_get(struct symbolizer *s, enum space space, u32 pid, const str
 	return id;
 }
 
-static u32 module_fixed(struct symbolizer *s, enum module_kind kind, enum space space, const char *filename, const char *name)
+static u32 module_fixed(struct symbolizer *s, enum module_kind kind, enum space space,
+			const char *filename, const char *name)
 {
 	struct module_key k = {
-		.s = s, .kind = kind, .space = (u8)space, .filename = strtab_adds(s->strings, filename),
+		.s = s,
+		.kind = kind,
+		.space = (u8)space,
+		.filename = strtab_adds(s->strings, filename),
 	};
 	u32 id = module_new(s, &k);
 
@@ -288,20 +301,25 @@ struct symbolizer *sym_new(const struct sym_opts *opts, struct strtab *strings, 
 	arena_init(&s->arena);
 	s->finder = finder_new(s);
 	s->unwinders = unwinders_new(s);
-	s->kernel = module_fixed(s, MODULE_KERNEL, SPACE_KERNEL, "[kernel.kallsyms]", "[kernel.kallsyms]");
+	s->kernel = module_fixed(s, MODULE_KERNEL, SPACE_KERNEL, "[kernel.kallsyms]",
+				 "[kernel.kallsyms]");
 	s->hv = module_fixed(s, MODULE_HV, SPACE_HV, "xen-syms", "xen-syms");
-	s->guest = module_fixed(s, MODULE_GUEST, SPACE_GUEST_KERNEL, "[guest.kernel.kallsyms]", "[guest.kernel.kallsyms]");
-	s->guest_user = module_fixed(s, MODULE_NONE, SPACE_GUEST_USER, "[guest user]", "[guest user]");
+	s->guest = module_fixed(s, MODULE_GUEST, SPACE_GUEST_KERNEL, "[guest.kernel.kallsyms]",
+				"[guest.kernel.kallsyms]");
+	s->guest_user = module_fixed(s, MODULE_NONE, SPACE_GUEST_USER, "[guest user]",
+				     "[guest user]");
 	s->unknown = module_fixed(s, MODULE_NONE, SPACE_USER, "[unknown]", "[unknown]");
 	if (s->opts.xen_build_id_len)
-		module_set_build_id(s, &s->modules.v[s->hv], s->opts.xen_build_id, s->opts.xen_build_id_len);
+		module_set_build_id(s, &s->modules.v[s->hv], s->opts.xen_build_id,
+				    s->opts.xen_build_id_len);
 
 	/* Answer number i is the broken stack of space i. */
 	for (i = 0; i < SPACE_NR; i++) {
 		struct frame f = {
 			.function = strtab_adds(strings, "[broken stack]"),
 			.module = strtab_adds(strings, "[unknown]"),
-			.space = (u8)i, .flags = FRAME_BROKEN,
+			.space = (u8)i,
+			.flags = FRAME_BROKEN,
 		};
 
 		answer_add(s, &f, 1);
@@ -347,7 +365,8 @@ static void too_many(struct symbolizer *s, const char *what, const char *of)
 	diag_addf(s->diag, DIAG_BAD_RECORD, 1, "more than %d %s of one %s", MM_MAX_MAPS, what, of);
 }
 
-/* A kernel's mapping: "[kernel.kallsyms]_text" names its reference symbol, pgoff is where that was. */
+/* A kernel's mapping: "[kernel.kallsyms]_text" names its reference symbol, pgoff is where that was.
+ */
 static void map_kernel(struct symbolizer *s, const struct sym_mapping *map, struct mapping *out)
 {
 	bool guest = map->space == SPACE_GUEST_KERNEL;
@@ -367,7 +386,8 @@ static void map_kernel(struct symbolizer *s, const struct sym_mapping *map, stru
 	m = &s->modules.v[out->module];
 	module_set_build_id(s, m, map->build_id, map->build_id ? map->build_id_len : 0);
 	m->start = MIN(m->start, out->start);
-	if ((out->module == s->kernel || guest) && !m->ref_addr && map->pgoff && end && end[1] && !m->searched) {
+	if ((out->module == s->kernel || guest) && !m->ref_addr && map->pgoff && end && end[1] &&
+	    !m->searched) {
 		m->ref_name = strtab_adds(s->strings, end + 1);
 		m->ref_addr = map->pgoff;
 		if (guest && !s->modules.v[s->guest].ref_addr) {
@@ -422,7 +442,8 @@ void sym_map(struct symbolizer *s, const struct sym_mapping *map)
 		m.end = UINT64_MAX;
 	if (map->space == SPACE_HV) {
 		if (map->build_id)
-			module_set_build_id(s, &s->modules.v[s->hv], map->build_id, map->build_id_len);
+			module_set_build_id(s, &s->modules.v[s->hv], map->build_id,
+					    map->build_id_len);
 		return;
 	}
 	if (map->pid == SYM_KERNEL_PID && map->space != SPACE_GUEST_KERNEL) {
@@ -457,7 +478,8 @@ void sym_build_id(struct symbolizer *s, const char *filename, const u8 *id, size
 
 	if (!len || len > sizeof(b.id))
 		return;
-	if (str_starts(filename, "[xen") || str_starts(filename, "[hypervisor") || str_starts(path_base(filename), "xen-syms"))
+	if (str_starts(filename, "[xen") || str_starts(filename, "[hypervisor") ||
+	    str_starts(path_base(filename), "xen-syms"))
 		module_set_build_id(s, &s->modules.v[s->hv], id, len);
 	if (known_build_id(s, name))
 		return;
@@ -482,7 +504,10 @@ static void own_jit(struct symbolizer *s, u32 pid)
 
 		if (m->kind == MODULE_JIT && m->pid != pid) {
 			struct sym_mapping map = {
-				.filename = module_filename(s, m), .maj = m->maj, .min = m->min, .ino = m->ino,
+				.filename = module_filename(s, m),
+				.maj = m->maj,
+				.min = m->min,
+				.ino = m->ino,
 			};
 
 			mm->maps.v[i].module = module_get(s, SPACE_USER, pid, &map);
@@ -576,8 +601,7 @@ static bool source_lookup(struct symbolizer *s, struct module *m, const struct s
 		if (addr < src->f->text_start || addr >= src->f->text_end)
 			return false;
 		break;
-	default:
-		break;
+	default: break;
 	}
 	if (!symfile_lookup(src->f, addr, &s->scratch))
 		return false;
@@ -648,7 +672,8 @@ static u32 resolve_new(struct symbolizer *s, u32 module, u64 addr, bool ret)
 		return unresolved(s, m, addr, la);
 	}
 	m->resolved++;
-	if (m->kind == MODULE_KERNEL && !m->src[i].is_elf && symfile_ksyms_module(m->src[i].f, la - (u64)m->src[i].bias))
+	if (m->kind == MODULE_KERNEL && !m->src[i].is_elf &&
+	    symfile_ksyms_module(m->src[i].f, la - (u64)m->src[i].bias))
 		name = symfile_ksyms_module(m->src[i].f, la - (u64)m->src[i].bias);
 	else if (m->kind == MODULE_JIT)
 		name = strtab_adds(s->strings, path_base(m->src[i].f->path));
@@ -699,7 +724,8 @@ static u32 resolve_ksymbol(struct symbolizer *s, str_id name)
 	return slot->answer - 1;
 }
 
-/* Whether an address can be the kernel's at all: the upper half of the address space, and not the last pages (error values). */
+/* Whether an address can be the kernel's at all: the upper half of the address space, and not the
+ * last pages (error values). */
 static bool is_kernel_address(u64 addr)
 {
 	return addr >> 63 && addr < (u64)-4095;
@@ -714,10 +740,12 @@ static u32 resolve_kernel(struct symbolizer *s, u64 addr, bool ret)
 	m = mm_find(&s->spaces.kernel, addr - ret);
 	if (m)
 		return resolve_in(s, m->module, addr, ret);
-	/* 32-bit kernels have their mapping below; anything else there is garbage or a user address. */
+	/* 32-bit kernels have their mapping below; anything else there is garbage or a user
+	 * address. */
 	if (!is_kernel_address(addr))
 		return SPACE_KERNEL;
-	/* Modules and BPF programs of which the recording does not tell the place: kallsyms may know them. */
+	/* Modules and BPF programs of which the recording does not tell the place: kallsyms may
+	 * know them. */
 	return resolve_in(s, s->kernel, addr, ret);
 }
 
@@ -764,18 +792,12 @@ u32 sym_answer(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum a
 	bool ret = kind == ADDR_RETURN && addr;
 
 	switch (space) {
-	case SPACE_HV:
-		return resolve_in(s, s->hv, addr, ret);
-	case SPACE_KERNEL:
-		return resolve_kernel(s, addr, ret);
-	case SPACE_USER:
-		return resolve_user(s, pid, addr, ret);
-	case SPACE_GUEST_KERNEL:
-		return resolve_guest(s, MM_GUEST_KERNEL, pid, addr, ret);
-	case SPACE_GUEST_USER:
-		return resolve_guest(s, MM_GUEST_USER, pid, addr, ret);
-	default:
-		return SPACE_NONE;
+	case SPACE_HV: return resolve_in(s, s->hv, addr, ret);
+	case SPACE_KERNEL: return resolve_kernel(s, addr, ret);
+	case SPACE_USER: return resolve_user(s, pid, addr, ret);
+	case SPACE_GUEST_KERNEL: return resolve_guest(s, MM_GUEST_KERNEL, pid, addr, ret);
+	case SPACE_GUEST_USER: return resolve_guest(s, MM_GUEST_USER, pid, addr, ret);
+	default: return SPACE_NONE;
 	}
 }
 
@@ -817,8 +839,8 @@ str_id sym_display_name(struct symbolizer *s, str_id raw)
 /* ---- the hypervisor's code ---- */
 
 /*
- * Whether the n bytes before a return address are a call of that length through a register or memory (FF /2,
- * with REX.B for r8-r15; Intel SDM volume 2, CALL).
+ * Whether the n bytes before a return address are a call of that length through a register or
+ * memory (FF /2, with REX.B for r8-r15; Intel SDM volume 2, CALL).
  */
 static bool is_indirect_call(const u8 *p, size_t n)
 {
@@ -869,7 +891,8 @@ bool sym_hv_is_return(struct symbolizer *s, u64 addr)
 		return true;
 	f = m->src[i].f;
 	if (addr < 8 || !symfile_elf_bytes(f, addr - 1, 1)) {
-		/* No code in the file at all, or an address outside it: a call cannot be shown to end there. */
+		/* No code in the file at all, or an address outside it: a call cannot be shown to
+		 * end there. */
 		return !symfile_elf_bytes(f, f->text_start, 1);
 	}
 	p = symfile_elf_bytes(f, addr - 5, 5);
@@ -879,7 +902,8 @@ bool sym_hv_is_return(struct symbolizer *s, u64 addr)
 		if (target >= f->text_start && target < f->text_end)
 			return true;
 	}
-	/* An alternative call of 6 bytes that is patched at boot to a direct call of 5 and a NOP. */
+	/* An alternative call of 6 bytes that is patched at boot to a direct call of 5 and a NOP.
+	 */
 	if (p && p[0] == 0xff && p[1] == 0x15)
 		return true;
 	for (n = 2; n <= 8; n++) {
@@ -902,9 +926,12 @@ size_t sym_modules(const struct symbolizer *cs, const struct sym_module_info **i
 	for (i = 0; i < s->modules.n; i++) {
 		const struct module *m = &s->modules.v[i];
 		struct sym_module_info info = {
-			.name = strtab_get(s->strings, m->name), .filename = module_filename(s, m),
-			.space = m->space, .build_id_len = m->build_id_len,
-			.resolved = m->resolved, .unresolved = m->unresolved,
+			.name = strtab_get(s->strings, m->name),
+			.filename = module_filename(s, m),
+			.space = m->space,
+			.build_id_len = m->build_id_len,
+			.resolved = m->resolved,
+			.unresolved = m->unresolved,
 		};
 
 		if (!m->resolved && !m->unresolved)

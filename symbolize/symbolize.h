@@ -13,26 +13,32 @@
 
 #include "base/base.h"
 
-#define SYM_KERNEL_PID	UINT32_MAX	/* mappings of the kernel itself */
+#define SYM_KERNEL_PID UINT32_MAX /* mappings of the kernel itself */
 
 struct sym_opts {
-	const char *const *dirs;	/* searched first: the recording's folder, a bundle's; NULL-terminated or NULL */
-	const char *const *symfs;	/* roots that stand for the recorded system's "/"; NULL-terminated or NULL */
-	const char *const *debug_dirs;	/* more folders like /usr/lib/debug; NULL-terminated or NULL */
-	const char *xen_syms;		/* --xen-syms: xen-syms, xen.efi.elf, .map or xensyms; NULL: search */
-	const char *kallsyms;		/* --kallsyms: kallsyms or System.map */
-	const char *vmlinux;		/* --vmlinux */
+	const char *const *dirs; /* searched first: the recording's folder, a bundle's;
+				    NULL-terminated or NULL */
+	const char *const *
+		symfs; /* roots that stand for the recorded system's "/"; NULL-terminated or NULL */
+	const char *const
+		*debug_dirs;  /* more folders like /usr/lib/debug; NULL-terminated or NULL */
+	const char *xen_syms; /* --xen-syms: xen-syms, xen.efi.elf, .map or xensyms; NULL: search */
+	const char *kallsyms; /* --kallsyms: kallsyms or System.map */
+	const char *vmlinux;  /* --vmlinux */
 	const char *guest_kallsyms;
-	const char *hostname;		/* of the recording, to tell another host's data from this one's; may be NULL */
-	const char *release;		/* kernel release of the recording; may be NULL */
-	u8 xen_build_id[20];		/* known beforehand (a bundle, xen.buildid beside the recording); len 0: not known */
+	const char *hostname; /* of the recording, to tell another host's data from this one's; may
+				 be NULL */
+	const char *release;  /* kernel release of the recording; may be NULL */
+	u8 xen_build_id[20];  /* known beforehand (a bundle, xen.buildid beside the recording); len
+				 0: not known */
 	u8 xen_build_id_len;
-	s64 mtime;			/* when the recording was made, seconds since 1970 (its file's mtime); 0: not known */
-	bool force;			/* use files whose build id differs */
+	s64 mtime;  /* when the recording was made, seconds since 1970 (its file's mtime); 0: not
+		       known */
+	bool force; /* use files whose build id differs */
 	bool no_inline;
-	bool raw_names;			/* no demangling, keep .isra.0, .part.0, .cold */
-	bool debuginfod;		/* may ask a server (DEBUGINFOD_URLS) */
-	bool offline_only;		/* nothing of this machine's own system: only dirs and symfs (tests) */
+	bool raw_names;    /* no demangling, keep .isra.0, .part.0, .cold */
+	bool debuginfod;   /* may ask a server (DEBUGINFOD_URLS) */
+	bool offline_only; /* nothing of this machine's own system: only dirs and symfs (tests) */
 };
 
 struct symbolizer;
@@ -44,15 +50,15 @@ void sym_free(struct symbolizer *s);
 /* ---- what the recording says, in time order ---- */
 
 struct sym_mapping {
-	u32 pid;		/* SYM_KERNEL_PID: the kernel */
-	u8 space;		/* SPACE_KERNEL, SPACE_USER, SPACE_HV, SPACE_GUEST_* */
-	u64 addr, len;		/* [addr, addr + len) */
-	u64 pgoff;		/* file offset; for the kernel the run-time address of its reference symbol */
+	u32 pid;       /* SYM_KERNEL_PID: the kernel */
+	u8 space;      /* SPACE_KERNEL, SPACE_USER, SPACE_HV, SPACE_GUEST_* */
+	u64 addr, len; /* [addr, addr + len) */
+	u64 pgoff; /* file offset; for the kernel the run-time address of its reference symbol */
 	u32 maj, min;
 	u64 ino;
-	const char *filename;	/* "[kernel.kallsyms]_text", "/usr/lib/libc.so.6", "[vdso]", "//anon" … */
+	const char *filename; /* "[kernel.kallsyms]_text", "/usr/lib/libc.so.6", "[vdso]" … */
 	const u8 *build_id;
-	size_t build_id_len;	/* 0: not known */
+	size_t build_id_len; /* 0: not known */
 };
 
 /* A mapping replaces what it overlaps. */
@@ -83,8 +89,8 @@ u64 sym_generation(const struct symbolizer *s, u32 pid);
 size_t sym_resolve(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind,
 		   const struct frame **frames);
 /*
- * The same in two steps, for callers that remember what they made of an answer: its id (they count from 0
- * upwards without gaps, and addresses may share one), and its frames.
+ * The same in two steps, for callers that remember what they made of an answer: its id (they count
+ * from 0 upwards without gaps, and addresses may share one), and its frames.
  */
 u32 sym_answer(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind);
 size_t sym_answer_frames(const struct symbolizer *s, u32 answer, const struct frame **frames);
@@ -96,7 +102,8 @@ size_t sym_answer_frames(const struct symbolizer *s, u32 answer, const struct fr
  */
 bool sym_hv_is_return(struct symbolizer *s, u64 addr);
 
-/* Name of a module as frames show it, from its name in a mapping or in text ("/usr/lib/libc.so.6" -> "libc.so.6"). */
+/* Name of a module as frames show it, from its name in a mapping or in text ("/usr/lib/libc.so.6"
+ * -> "libc.so.6"). */
 str_id sym_module_name(struct symbolizer *s, enum space space, const char *filename);
 
 /* For text: frames of a name that the input gives (demangled, clone suffix handled as opts say). */
@@ -111,45 +118,47 @@ size_t sym_resolve_in_file(struct symbolizer *s, enum space space, const char *f
 
 /* What was found, for the details of a picture and for report; all borrowed until sym_free(). */
 struct sym_module_info {
-	const char *name;		/* as shown in frames */
-	const char *filename;		/* as mapped */
-	const char *symbol_file;	/* what names were taken from, or NULL */
-	const char *source;		/* "DWARF", "symtab", "kallsyms", "xensyms", "map" …; static, or NULL */
+	const char *name;        /* as shown in frames */
+	const char *filename;    /* as mapped */
+	const char *symbol_file; /* what names were taken from, or NULL */
+	const char *source;      /* "DWARF", "symtab", "kallsyms" …; static, or NULL */
 	u8 space;
 	u8 build_id_len;
 	u8 build_id[20];
-	u64 resolved, unresolved;	/* unique addresses */
+	u64 resolved, unresolved; /* unique addresses */
 };
 size_t sym_modules(const struct symbolizer *s, const struct sym_module_info **infos);
 
 /* Symbol files that were opened, each once; what a bundle has to hold. */
 enum sym_file_kind { SYM_FILE_ELF, SYM_FILE_ELF_DEBUG, SYM_FILE_TABLE, SYM_FILE_JIT };
 struct sym_file_info {
-	const char *path;		/* may be /proc/self/fd/N; borrowed until sym_free() */
-	enum sym_file_kind kind;	/* ELF_DEBUG: without code */
+	const char *path;        /* may be /proc/self/fd/N; borrowed until sym_free() */
+	enum sym_file_kind kind; /* ELF_DEBUG: without code */
 	u8 build_id_len;
 	u8 build_id[32];
 };
 /* The number of files; *infos is to be freed. */
 size_t sym_files(const struct symbolizer *s, struct sym_file_info **infos);
 
-/* Build id of a file: GNU note, or the GUID in .buildid. Its length, 0 when there is none, -1 when the file cannot be read. */
+/* Build id of a file: GNU note, or the GUID in .buildid. Its length, 0 when there is none, -1 when
+ * the file cannot be read. */
 int sym_file_build_id(const char *path, u8 id[32]);
-/* Share (0-1) of functions of a file that set up a frame pointer: about 0.6 in a build with them, 0.02 without; < 0: no code. */
+/* Share (0-1) of functions of a file that set up a frame pointer: about 0.6 in a build with them,
+ * 0.02 without; < 0: no code. */
 double sym_file_frame_pointers(const char *path);
 
 /* ---- unwinding of saved user stacks (perf record --call-graph=dwarf) ---- */
 
 struct sym_regs {
-	u64 abi;		/* PERF_SAMPLE_REGS_ABI_32 = 1, _64 = 2 */
-	u64 mask;		/* attr.sample_regs_user */
-	const u64 *values;	/* one a set bit, lowest bit first */
-	const char *arch;	/* of the recording: "x86_64", "aarch64" …; NULL: x86_64 */
+	u64 abi;           /* PERF_SAMPLE_REGS_ABI_32 = 1, _64 = 2 */
+	u64 mask;          /* attr.sample_regs_user */
+	const u64 *values; /* one a set bit, lowest bit first */
+	const char *arch;  /* of the recording: "x86_64", "aarch64" …; NULL: x86_64 */
 };
 
 struct sym_unwound {
 	u64 pc;
-	u8 kind;		/* ADDR_EXACT for activations, else ADDR_RETURN */
+	u8 kind; /* ADDR_EXACT for activations, else ADDR_RETURN */
 };
 
 /*
@@ -158,6 +167,7 @@ struct sym_unwound {
  * the piece did.  Returns the number of addresses (0 when nothing could be done).
  */
 size_t sym_unwind(struct symbolizer *s, u32 pid, u32 tid, const struct sym_regs *regs,
-		  const u8 *stack, size_t stack_size, struct sym_unwound *pcs, size_t max, bool *truncated);
+		  const u8 *stack, size_t stack_size, struct sym_unwound *pcs, size_t max,
+		  bool *truncated);
 
 #endif

@@ -13,7 +13,10 @@ enum packing unpack_kind(const u8 *p, size_t n)
 {
 	if (n >= 2 && !memcmp(p, "\x1f\x8b", 2))
 		return PACKED_GZIP;
-	if (n >= 6 && !memcmp(p, "\xfd" "7zXZ\0", 6))
+	if (n >= 6 && !memcmp(p,
+			      "\xfd"
+			      "7zXZ\0",
+			      6))
 		return PACKED_XZ;
 	if (n >= 4 && !memcmp(p, "\x28\xb5\x2f\xfd", 4))
 		return PACKED_ZSTD;
@@ -128,16 +131,15 @@ static int unpack_zstd(const u8 *p, size_t n, struct buf *out, u64 limit, const 
 }
 #endif
 
-int unpack(enum packing kind, const u8 *p, size_t n, struct buf *out, const char *name, struct error *err)
+int unpack(enum packing kind, const u8 *p, size_t n, struct buf *out, const char *name,
+	   struct error *err)
 {
 	u64 limit = MIN((u64)n * 2000 + 4096, UNPACK_MAX);
 	const char *why = "this build cannot unpack it";
 	int r = -1;
 
 	switch (kind) {
-	case PACKED_GZIP:
-		r = unpack_gzip(p, n, out, limit, &why);
-		break;
+	case PACKED_GZIP: r = unpack_gzip(p, n, out, limit, &why); break;
 	case PACKED_XZ:
 #ifdef HAVE_LZMA
 		r = unpack_xz(p, n, out, limit, &why);
@@ -148,9 +150,7 @@ int unpack(enum packing kind, const u8 *p, size_t n, struct buf *out, const char
 		r = unpack_zstd(p, n, out, limit, &why);
 #endif
 		break;
-	case PACKED_NOT:
-		why = "it is not packed";
-		break;
+	case PACKED_NOT: why = "it is not packed"; break;
 	}
 	return r ? error_set(err, "'%s': %s", name, why) : 0;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwinding of saved user stacks (perf record --call-graph=dwarf) by libdwfl with our own callbacks: registers and the
- * piece of stack come from the sample, code from the mapped files.
+ * Unwinding of saved user stacks (perf record --call-graph=dwarf) by libdwfl with our own
+ * callbacks: registers and the piece of stack come from the sample, code from the mapped files.
  *
- * One Dwfl an address space, kept as long as no mapping that it knows changes; modules are reported to it when the walk first
- * reaches them, so a process with a hundred libraries costs what its stacks touch.  ELF handles are shared by all
- * processes that map the file.  Where there is no unwind information (JIT code, files that were not found),
- * libdwfl's backends follow the frame pointer.
+ * One Dwfl an address space, kept as long as no mapping that it knows changes; modules are reported
+ * to it when the walk first reaches them, so a process with a hundred libraries costs what its
+ * stacks touch.  ELF handles are shared by all processes that map the file.  Where there is no
+ * unwind information (JIT code, files that were not found), libdwfl's backends follow the frame
+ * pointer.
  *
- * Register orders: perf's from arch/{x86,arm64}/include/uapi/asm/perf_regs.h, DWARF's from the psABI documents.
+ * Register orders: perf's from arch/{x86,arm64}/include/uapi/asm/perf_regs.h, DWARF's from the
+ * psABI documents.
  */
 #include <elf.h>
 #include <elfutils/libdwfl.h>
@@ -19,9 +21,9 @@
 #include "symbolize/internal.h"
 
 /* Address spaces whose state is kept. */
-#define MAX_UNWINDERS	128
+#define MAX_UNWINDERS 128
 /* A failed read this far above the saved piece of stack is one of the stack. */
-#define STACK_REACH	(64ULL << 20)
+#define STACK_REACH (64ULL << 20)
 
 /* The file with the code of a module. */
 struct elf_file {
@@ -29,7 +31,7 @@ struct elf_file {
 	int fd;
 	const u8 *bytes;
 	size_t size;
-	u64 low, high;		/* link-time range of what is loaded */
+	u64 low, high; /* link-time range of what is loaded */
 	VEC(GElf_Phdr) loads;
 };
 
@@ -37,8 +39,8 @@ struct unwinder {
 	struct unwinders *owner;
 	struct mm *mm;
 	Dwfl *dwfl;
-	u64 used;		/* tick of the last use */
-	bool wide;		/* 64-bit */
+	u64 used;  /* tick of the last use */
+	bool wide; /* 64-bit */
 };
 
 enum machine { MACHINE_X86_64, MACHINE_I386, MACHINE_AARCH64, MACHINE_NR };
@@ -60,7 +62,7 @@ struct unwinders {
 	size_t stack_size;
 	struct sym_unwound *pcs;
 	size_t n, max;
-	bool ran_out;		/* the last failed read was above the saved piece */
+	bool ran_out; /* the last failed read was above the saved piece */
 };
 
 /* perf register number -> DWARF register number, -1: no register of the walk. */
@@ -69,10 +71,10 @@ static const signed char x86_64_regs[] = {
 };
 static const signed char i386_regs[] = { 0, 3, 1, 2, 6, 7, 5, 4, 8 };
 
-#define PERF_X86_SP	7
-#define PERF_X86_IP	8
-#define PERF_ARM64_SP	31
-#define PERF_ARM64_PC	32
+#define PERF_X86_SP   7
+#define PERF_X86_IP   8
+#define PERF_ARM64_SP 31
+#define PERF_ARM64_PC 32
 
 /* ---- files ---- */
 
@@ -153,7 +155,8 @@ bool elf_has_code(const char *path)
 	if (!e)
 		return false;
 	while ((scn = elf_nextscn(e->elf, scn)) && !code)
-		code = gelf_getshdr(scn, &sh) && sh.sh_flags & SHF_EXECINSTR && sh.sh_type != SHT_NOBITS;
+		code = gelf_getshdr(scn, &sh) && sh.sh_flags & SHF_EXECINSTR &&
+		       sh.sh_type != SHT_NOBITS;
 	/* The table of sections may have been stripped off. */
 	if (!elf_nextscn(e->elf, NULL))
 		for (i = 0; i < e->loads.n; i++)
@@ -173,7 +176,8 @@ static struct elf_file *module_elf(struct symbolizer *s, struct module *m)
 	return m->elf;
 }
 
-/* Link-time address of a mapped file offset: by the executable segment that holds it, else by any. */
+/* Link-time address of a mapped file offset: by the executable segment that holds it, else by any.
+ */
 static bool offset_to_vaddr(const struct elf_file *e, u64 off, u64 *vaddr)
 {
 	bool found = false;
@@ -183,7 +187,8 @@ static bool offset_to_vaddr(const struct elf_file *e, u64 off, u64 *vaddr)
 		const GElf_Phdr *ph = &e->loads.v[i];
 
 		/* Mappings are of whole pages. */
-		if (off < (ph->p_offset & ~(u64)4095) || off >= ph->p_offset + ph->p_filesz || (found && !(ph->p_flags & PF_X)))
+		if (off < (ph->p_offset & ~(u64)4095) || off >= ph->p_offset + ph->p_filesz ||
+		    (found && !(ph->p_flags & PF_X)))
 			continue;
 		*vaddr = off - ph->p_offset + ph->p_vaddr;
 		found = true;
@@ -195,7 +200,8 @@ static bool offset_to_vaddr(const struct elf_file *e, u64 off, u64 *vaddr)
 
 /* ---- libdwfl's questions ---- */
 
-static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, char **file, Elf **elfp)
+static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+		    char **file, Elf **elfp)
 {
 	struct elf_file *e = *userdata;
 
@@ -208,8 +214,8 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 	return -1;
 }
 
-static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, const char *file,
-			  const char *link, GElf_Word crc, char **debug_file)
+static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **debug_file)
 {
 	(void)mod;
 	(void)userdata;
@@ -219,7 +225,8 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 	(void)link;
 	(void)crc;
 	(void)debug_file;
-	/* .eh_frame is in the file with the code, and so is .debug_frame where a program has nothing else. */
+	/* .eh_frame is in the file with the code, and so is .debug_frame where a program has
+	 * nothing else. */
 	return -1;
 }
 
@@ -272,7 +279,8 @@ static bool read_file(struct unwinders *u, u64 addr, size_t width, u64 *value)
 		*value = word_at(e->bytes + off, width);
 		return true;
 	}
-	/* Recordings usually tell executable mappings only: read-only data of the same file lies beside them. */
+	/* Recordings usually tell executable mappings only: read-only data of the same file lies
+	 * beside them. */
 	for (i = 0; i < u->mm->maps.n; i++) {
 		map = &u->mm->maps.v[i];
 		e = u->s->modules.v[map->module].elf;
@@ -302,7 +310,8 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *a
 	u64 off = addr - u->sp, value;
 
 	(void)dwfl;
-	/* Addresses near 2^64 are asked for at the ends of chains: nothing here is added to `addr`. */
+	/* Addresses near 2^64 are asked for at the ends of chains: nothing here is added to `addr`.
+	 */
 	if (off < u->stack_size && u->stack_size - off >= width) {
 		*result = word_at(u->stack + off, width);
 		return true;
@@ -431,7 +440,8 @@ static struct unwinder *unwinder_get(struct unwinders *u, struct mm *mm)
 	uw->wide = u->mach != MACHINE_I386;
 	uw->used = ++u->tick;
 	uw->dwfl = dwfl_begin(&dwfl_callbacks);
-	if (!uw->dwfl || !dwfl_attach_state(uw->dwfl, u->machine[u->mach], 1, &thread_callbacks, u)) {
+	if (!uw->dwfl ||
+	    !dwfl_attach_state(uw->dwfl, u->machine[u->mach], 1, &thread_callbacks, u)) {
 		if (uw->dwfl)
 			dwfl_end(uw->dwfl);
 		free(uw);
@@ -451,14 +461,15 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	u->ran_out = false;
 	if (!dwfl_frame_pc(state, &pc, NULL))
 		return DWARF_CB_ABORT;
-	/* Whether a frame is an activation is told by the next one: asking unwinds it, for which its module must be known. */
+	/* Whether a frame is an activation is told by the next one: asking unwinds it, for which
+	 * its module must be known. */
 	report_module(u, u->n ? pc - 1 : pc);
 	if (u->n && mm_find(u->mm, pc) && !mm_find(u->mm, pc - 1))
 		report_module(u, pc);
 	if (!dwfl_frame_pc(state, &pc, &activation))
 		return DWARF_CB_ABORT;
 	if (u->mach == MACHINE_AARCH64)
-		pc &= 0x0000ffffffffffffULL;	/* pointer authentication lives in the upper 16 bits */
+		pc &= 0x0000ffffffffffffULL; /* pointer authentication lives in the upper 16 bits */
 	/* A walk that has left the process' mappings has gone wrong. */
 	if (u->n && (!pc || !mm_find(u->mm, activation ? pc : pc - 1)))
 		return DWARF_CB_ABORT;
@@ -481,8 +492,9 @@ static int machine_of(const struct sym_regs *r)
 	return r->abi == 2 ? MACHINE_X86_64 : r->abi == 1 ? MACHINE_I386 : -1;
 }
 
-size_t sym_unwind(struct symbolizer *s, u32 pid, u32 tid, const struct sym_regs *regs, const u8 *stack,
-		  size_t stack_size, struct sym_unwound *pcs, size_t max, bool *truncated)
+size_t sym_unwind(struct symbolizer *s, u32 pid, u32 tid, const struct sym_regs *regs,
+		  const u8 *stack, size_t stack_size, struct sym_unwound *pcs, size_t max,
+		  bool *truncated)
 {
 	struct unwinders *u = s->unwinders;
 	int mach = machine_of(regs);
@@ -512,14 +524,15 @@ size_t sym_unwind(struct symbolizer *s, u32 pid, u32 tid, const struct sym_regs 
 	return u->n;
 }
 
-/* An ELF header with nothing behind it: all that libdwfl needs to choose its backend for a machine. */
+/* An ELF header with nothing behind it: all that libdwfl needs to choose its backend for a machine.
+ */
 static Elf *machine_elf(Elf64_Ehdr *h64, int class, u16 machine)
 {
 	Elf32_Ehdr *h32 = (void *)h64;
 
 	memset(h64, 0, sizeof(*h64));
 	memcpy(h64->e_ident, ELFMAG, SELFMAG);
-	h64->e_ident[EI_CLASS] = (u8)class;
+	h64->e_ident[EI_CLASS] = (u8) class;
 	h64->e_ident[EI_DATA] = ELFDATA2LSB;
 	h64->e_ident[EI_VERSION] = EV_CURRENT;
 	if (class == ELFCLASS64) {
@@ -544,7 +557,8 @@ struct unwinders *unwinders_new(struct symbolizer *s)
 	elf_version(EV_CURRENT);
 	u->machine[MACHINE_X86_64] = machine_elf(&u->images[MACHINE_X86_64], ELFCLASS64, EM_X86_64);
 	u->machine[MACHINE_I386] = machine_elf(&u->images[MACHINE_I386], ELFCLASS32, EM_386);
-	u->machine[MACHINE_AARCH64] = machine_elf(&u->images[MACHINE_AARCH64], ELFCLASS64, EM_AARCH64);
+	u->machine[MACHINE_AARCH64] = machine_elf(&u->images[MACHINE_AARCH64], ELFCLASS64,
+						  EM_AARCH64);
 	return u;
 }
 

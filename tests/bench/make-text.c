@@ -7,12 +7,13 @@
  *
  * Stacks are walks through a made-up program of 6,000 functions: each one calls
  * 4 others, the first of them most often, so that hot paths and a long tail come
- * out as in real profiles: of 105,000 samples some 60,000 stacks differ, of folded stacks nearly all.
+ * out as in real profiles: of 105,000 samples some 60,000 stacks differ, of folded stacks nearly
+ *all.
  */
 #include "base/base.h"
 
-#define FUNCTIONS	6000
-#define CALLEES		4
+#define FUNCTIONS 6000
+#define CALLEES   4
 
 static u64 state;
 
@@ -32,12 +33,15 @@ static struct {
 static void make_program(void)
 {
 	static const char *const words[] = {
-		"read", "write", "map", "page", "queue", "lock", "alloc", "free", "copy", "walk", "entry", "handle",
-		"process", "update", "request", "table", "event", "channel", "timer", "schedule", "buffer", "index",
+		"read",  "write",   "map",   "page",     "queue",   "lock",   "alloc",   "free",
+		"copy",  "walk",    "entry", "handle",   "process", "update", "request", "table",
+		"event", "channel", "timer", "schedule", "buffer",  "index",
 	};
 	static const char *const modules[] = {
-		"/usr/bin/storaged", "/usr/lib/x86_64-linux-gnu/libc.so.6",
-		"/usr/lib/libstdc++.so.6", "/usr/lib/libengine.so.2",
+		"/usr/bin/storaged",
+		"/usr/lib/x86_64-linux-gnu/libc.so.6",
+		"/usr/lib/libstdc++.so.6",
+		"/usr/lib/libengine.so.2",
 	};
 	u32 i, j;
 
@@ -46,18 +50,21 @@ static void make_program(void)
 		const char *a = words[rnd(ARRAY_SIZE(words))], *b = words[rnd(ARRAY_SIZE(words))];
 
 		if (!kernel && i % 4 == 0)
-			snprintf(fn[i].name, sizeof(fn[i].name), "db::%s<%s_%u>::operator()(int)", a, b, i);
+			snprintf(fn[i].name, sizeof(fn[i].name), "db::%s<%s_%u>::operator()(int)",
+				 a, b, i);
 		else
 			snprintf(fn[i].name, sizeof(fn[i].name), "%s_%s_%u", a, b, i);
 		fn[i].module = kernel ? "[kernel.kallsyms]" : modules[rnd(ARRAY_SIZE(modules))];
-		fn[i].addr = kernel ? 0xffffffff81000000ULL + i * 0x1f3ULL : 0x7f1200000000ULL + i * 0x2a7ULL;
+		fn[i].addr = kernel ? 0xffffffff81000000ULL + i * 0x1f3ULL
+				    : 0x7f1200000000ULL + i * 0x2a7ULL;
 		/* Forward only, so that walks end; user code calls into the kernel late. */
 		for (j = 0; j < CALLEES; j++)
 			fn[i].callee[j] = i + 1 + rnd(240);
 	}
 }
 
-/* Root first; `at`: where in the function, one place a callee. `spread`: how many of 64 calls go to another than the first one. */
+/* Root first; `at`: where in the function, one place a callee. `spread`: how many of 64 calls go to
+ * another than the first one. */
 static u32 walk(u32 *stack, u32 *at, u32 max, u32 spread)
 {
 	u32 n = 0, f = rnd(20);
@@ -90,11 +97,16 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], "script")) {
 			n = walk(stack, at, 24 + rnd(16), 2);
 			time += 100000 + rnd(50000);
-			buf_printf(&o.buf, "storage-%u %7u [%03u] %5" PRIu64 ".%06" PRIu64 ":    1003009 cycles: \n",
-				   rnd(12), 4000 + rnd(12), rnd(16), time / 1000000000, time % 1000000000 / 1000);
+			buf_printf(&o.buf,
+				   "storage-%u %7u [%03u] %5" PRIu64 ".%06" PRIu64
+				   ":    1003009 cycles: \n",
+				   rnd(12), 4000 + rnd(12), rnd(16), time / 1000000000,
+				   time % 1000000000 / 1000);
 			for (i = n; i-- > 0;)
-				buf_printf(&o.buf, "\t%16" PRIx64 " %s+0x%x (%s)\n", fn[stack[i]].addr + 0x40 + 0x15 * at[i],
-					   fn[stack[i]].name, 0x40 + 0x15 * at[i], fn[stack[i]].module);
+				buf_printf(&o.buf, "\t%16" PRIx64 " %s+0x%x (%s)\n",
+					   fn[stack[i]].addr + 0x40 + 0x15 * at[i],
+					   fn[stack[i]].name, 0x40 + 0x15 * at[i],
+					   fn[stack[i]].module);
 			buf_putc(&o.buf, '\n');
 		} else {
 			n = walk(stack, at, 18 + rnd(16), 20);

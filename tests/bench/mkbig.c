@@ -2,30 +2,32 @@
 /*
  * Makes large recordings, the same for the same options on every machine:
  *
- *   mkbig [--samples=N] [--stacks=N] [--depth=N] [--cpus=N] [--seed=N] [--no-rounds] [--text] [--kallsyms=FILE] OUT
+ *   mkbig [--samples=N] [--stacks=N] [--depth=N] [--cpus=N] [--seed=N] [--no-rounds] [--text]
+ * [--kallsyms=FILE] OUT
  *
- * A perf.data of a Xen host in miniature: one event, processes with an executable mapping each, samples on several
- * CPUs whose times interleave, a FINISHED_ROUND now and then. Stacks are walks through an invented call graph: user
- * functions, above them kernel ones in two of three stacks, above them hypervisor ones in one of three; a process has
- * its own stacks, and leaf addresses vary more than return addresses. --text writes what perf script would print of the
- * same samples instead; --kallsyms also writes names for the kernel's functions.
+ * A perf.data of a Xen host in miniature: one event, processes with an executable mapping each,
+ * samples on several CPUs whose times interleave, a FINISHED_ROUND now and then. Stacks are walks
+ * through an invented call graph: user functions, above them kernel ones in two of three stacks,
+ * above them hypervisor ones in one of three; a process has its own stacks, and leaf addresses vary
+ * more than return addresses. --text writes what perf script would print of the same samples
+ * instead; --kallsyms also writes names for the kernel's functions.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/base.h"
 
-#define USER_FUNCS	20000u
-#define KERNEL_FUNCS	6000u
-#define HV_FUNCS	1500u
-#define FUNC_SIZE	256u
-#define USER_BASE	((u64)0x0000555555554000ULL)
-#define KERNEL_BASE	((u64)0xffffffff81000000ULL)
-#define HV_BASE	((u64)0xffff82d040200000ULL)
-#define PROCESSES	12u
-#define CTX_HV		((u64)-32)
-#define CTX_KERNEL	((u64)-128)
-#define CTX_USER	((u64)-512)
+#define USER_FUNCS   20000u
+#define KERNEL_FUNCS 6000u
+#define HV_FUNCS     1500u
+#define FUNC_SIZE    256u
+#define USER_BASE    ((u64)0x0000555555554000ULL)
+#define KERNEL_BASE  ((u64)0xffffffff81000000ULL)
+#define HV_BASE      ((u64)0xffff82d040200000ULL)
+#define PROCESSES    12u
+#define CTX_HV       ((u64)-32)
+#define CTX_KERNEL   ((u64)-128)
+#define CTX_USER     ((u64)-512)
 
 static struct {
 	u64 samples, stacks, depth, cpus, seed;
@@ -55,9 +57,9 @@ static u64 mix(u64 x)
 }
 
 struct stack {
-	u64 *chain;		/* with context markers, leaf first */
+	u64 *chain; /* with context markers, leaf first */
 	u32 n;
-	u8 mode;		/* cpumode of the leaf */
+	u8 mode; /* cpumode of the leaf */
 };
 
 static FILE *out;
@@ -188,13 +190,13 @@ static void file_header(u64 data_size)
 	put(magic, 8);
 	put64(104);
 	put64(128 + 16);
-	put64(104);		/* events */
+	put64(104); /* events */
 	put64(128 + 16);
-	put64(104 + 144);	/* data */
+	put64(104 + 144); /* data */
 	put64(data_size);
 	put64(0);
 	put64(0);
-	put64(1 << 3 | 1 << 6 | 1 << 7 | 1 << 12);	/* HOSTNAME ARCH NRCPUS EVENT_DESC */
+	put64(1 << 3 | 1 << 6 | 1 << 7 | 1 << 12); /* HOSTNAME ARCH NRCPUS EVENT_DESC */
 	put64(0);
 	put64(0);
 	put64(0);
@@ -202,13 +204,13 @@ static void file_header(u64 data_size)
 
 static void attr(void)
 {
-	put32(0);		/* hardware: cycles */
+	put32(0); /* hardware: cycles */
 	put32(128);
 	put64(0);
 	put64(999);
-	put64(1 | 2 | 4 | 1 << 5 | 1 << 7 | 1 << 8);	/* IP TID TIME CALLCHAIN CPU PERIOD */
+	put64(1 | 2 | 4 | 1 << 5 | 1 << 7 | 1 << 8); /* IP TID TIME CALLCHAIN CPU PERIOD */
 	put64(0);
-	put64(1 << 10 | 1 << 18);			/* freq, sample_id_all */
+	put64(1 << 10 | 1 << 18); /* freq, sample_id_all */
 	name_padded("", 128 - 48);
 }
 
@@ -239,21 +241,23 @@ static void text_sample(const struct stack *s, u64 leaf, u32 pid, u64 cpu, u64 t
 {
 	u32 i;
 
-	fprintf(out, "proc-%u %5u [%03u] %5" PRIu64 ".%06" PRIu64 ":     250000 cycles: \n", pid - 1000, pid, (u32)cpu,
-		time / 1000000000, time / 1000 % 1000000);
+	fprintf(out, "proc-%u %5u [%03u] %5" PRIu64 ".%06" PRIu64 ":     250000 cycles: \n",
+		pid - 1000, pid, (u32)cpu, time / 1000000000, time / 1000 % 1000000);
 	for (i = 0; i < s->n; i++) {
 		u64 v = i == 1 ? leaf : s->chain[i];
 
 		if (v >= CTX_USER - 10000)
 			continue;
 		if (v >= KERNEL_BASE)
-			fprintf(out, "\t%16" PRIx64 " kernel_function_%u+0x%x ([kernel.kallsyms])\n", v,
+			fprintf(out,
+				"\t%16" PRIx64 " kernel_function_%u+0x%x ([kernel.kallsyms])\n", v,
 				(u32)((v - KERNEL_BASE) / FUNC_SIZE), (u32)(v % FUNC_SIZE));
 		else if (v >= HV_BASE)
 			fprintf(out, "\t%16" PRIx64 " [unknown] ([unknown])\n", v);
 		else
 			fprintf(out, "\t%16" PRIx64 " user_function_%u+0x%x (/usr/bin/proc)\n", v,
-				(u32)((v - USER_BASE) / FUNC_SIZE), (u32)((v - USER_BASE) % FUNC_SIZE));
+				(u32)((v - USER_BASE) / FUNC_SIZE),
+				(u32)((v - USER_BASE) % FUNC_SIZE));
 	}
 	putc('\n', out);
 }
@@ -276,8 +280,9 @@ static void options(int argc, char **argv)
 		const char *name;
 		u64 *v;
 	} numbers[] = {
-		{ "--samples=", &opt.samples }, { "--stacks=", &opt.stacks }, { "--depth=", &opt.depth },
-		{ "--cpus=", &opt.cpus }, { "--seed=", &opt.seed },
+		{ "--samples=", &opt.samples }, { "--stacks=", &opt.stacks },
+		{ "--depth=", &opt.depth },     { "--cpus=", &opt.cpus },
+		{ "--seed=", &opt.seed },
 	};
 	int i;
 	size_t k;
@@ -305,7 +310,9 @@ static void options(int argc, char **argv)
 			opt.out = NULL, i = argc;
 	}
 	if (!opt.out || !opt.stacks || !opt.cpus || opt.depth < 2 || opt.depth > 300) {
-		fprintf(stderr, "usage: mkbig [--samples=N] [--stacks=N] [--depth=2..300] [--cpus=N] [--seed=N] [--no-rounds] [--text] [--kallsyms=FILE] OUT\n");
+		fprintf(stderr,
+			"usage: mkbig [--samples=N] [--stacks=N] [--depth=2..300] [--cpus=N] "
+			"[--seed=N] [--no-rounds] [--text] [--kallsyms=FILE] OUT\n");
 		exit(2);
 	}
 }
@@ -319,7 +326,8 @@ static void kallsyms(void)
 		die(opt.kallsyms);
 	fprintf(f, "%016" PRIx64 " T _text\n", KERNEL_BASE);
 	for (i = 0; i < KERNEL_FUNCS; i++)
-		fprintf(f, "%016" PRIx64 " T kernel_function_%u\n", KERNEL_BASE + (u64)i * FUNC_SIZE, i);
+		fprintf(f, "%016" PRIx64 " T kernel_function_%u\n",
+			KERNEL_BASE + (u64)i * FUNC_SIZE, i);
 	fprintf(f, "%016" PRIx64 " T _etext\n", KERNEL_BASE + (u64)KERNEL_FUNCS * FUNC_SIZE);
 	if (fclose(f))
 		die(opt.kallsyms);
@@ -346,7 +354,7 @@ int main(int argc, char **argv)
 		attr();
 		put64(0);
 		put64(0);
-		header(1, 1, 40 + 32 + 24);		/* the kernel's mapping */
+		header(1, 1, 40 + 32 + 24); /* the kernel's mapping */
 		put32(UINT32_MAX);
 		put32(0);
 		put64(KERNEL_BASE);

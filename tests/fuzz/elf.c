@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: a symbol file of any kind.  Everything that the seam declares is called, and some hundred
- * addresses are asked for; what comes back must keep its promises.
+ * Fuzz target: a symbol file of any kind.  Everything that the seam declares is called, and some
+ * hundred addresses are asked for; what comes back must keep its promises.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,12 +12,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define must(cond) do {							\
-	if (!(cond)) {							\
-		fprintf(stderr, "line %d: not %s\n", __LINE__, #cond);	\
-		abort();						\
-	}								\
-} while (0)
+#define must(cond)                                                             \
+	do {                                                                   \
+		if (!(cond)) {                                                 \
+			fprintf(stderr, "line %d: not %s\n", __LINE__, #cond); \
+			abort();                                               \
+		}                                                              \
+	} while (0)
 
 static u64 sum;
 
@@ -71,7 +72,8 @@ static void look_at_elf(struct symfile *f, const char *path)
 	u8 id[32];
 
 	must(!link || *link);
-	must(elf_read_build_id(path, id) == f->build_id_len && !memcmp(id, f->build_id, f->build_id_len));
+	must(elf_read_build_id(path, id) == f->build_id_len &&
+	     !memcmp(id, f->build_id, f->build_id_len));
 	for (i = 0; i < 64; i++)
 		if (!symfile_elf_offset_to_vaddr(f, i * 0x123, &v))
 			sum += v;
@@ -152,6 +154,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diag_release(&diag);
 	close(fd);
 	if (sum == 1)
-		fputs("", stderr);	/* what was summed up is used */
+		fputs("", stderr); /* what was summed up is used */
 	return 0;
 }

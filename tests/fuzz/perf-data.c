@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: a perf.data of any kind, read as a file and, when it is in pipe mode, as a stream; every byte that the
- * reader hands out is looked at. The mutator knows records, so that what it makes stays readable.
+ * Fuzz target: a perf.data of any kind, read as a file and, when it is in pipe mode, as a stream;
+ * every byte that the reader hands out is looked at. The mutator knows records, so that what it
+ * makes stays readable.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,14 +26,16 @@ static void look(const void *p, size_t n)
 		sum = sum * 31 + b[i];
 }
 
-#define must(cond) do {							\
-	if (!(cond)) {							\
-		fprintf(stderr, "line %d: not %s\n", __LINE__, #cond);	\
-		abort();						\
-	}								\
-} while (0)
+#define must(cond)                                                             \
+	do {                                                                   \
+		if (!(cond)) {                                                 \
+			fprintf(stderr, "line %d: not %s\n", __LINE__, #cond); \
+			abort();                                               \
+		}                                                              \
+	} while (0)
 
-static void item(const struct perf_item *it, const struct perf_meta *m, struct strtab *strings, struct perf_chain *ch)
+static void item(const struct perf_item *it, const struct perf_meta *m, struct strtab *strings,
+		 struct perf_chain *ch)
 {
 	const struct perf_sample *s = &it->sample;
 	size_t i;
@@ -50,19 +53,16 @@ static void item(const struct perf_item *it, const struct perf_meta *m, struct s
 		perf_chain_classify(ch, s);
 		must(ch->addrs.n <= (size_t)s->chain_nr + 1 && ch->root <= ROOT_XEN);
 		for (i = 0; i < ch->addrs.n; i++)
-			must(ch->addrs.v[i].space < SPACE_NONE && ch->addrs.v[i].kind <= ADDR_RETURN);
+			must(ch->addrs.v[i].space < SPACE_NONE &&
+			     ch->addrs.v[i].kind <= ADDR_RETURN);
 		must(ch->ip_zero == !ch->addrs.n);
 		break;
 	case ITEM_MMAP:
 		look(it->mmap.filename, strlen(it->mmap.filename));
 		must(it->mmap.build_id_len <= 20);
 		break;
-	case ITEM_KSYMBOL:
-		look(it->ksymbol.name, strlen(it->ksymbol.name));
-		break;
-	default:
-		must(it->type <= ITEM_KSYMBOL);
-		break;
+	case ITEM_KSYMBOL: look(it->ksymbol.name, strlen(it->ksymbol.name)); break;
+	default: must(it->type <= ITEM_KSYMBOL); break;
 	}
 }
 
@@ -103,7 +103,7 @@ static void run(const char *path)
 
 static void run_file(const u8 *data, size_t size)
 {
-	const char *dir = getenv("TMPDIR");	/* a file system in memory makes it faster */
+	const char *dir = getenv("TMPDIR"); /* a file system in memory makes it faster */
 	char *path = path_join(dir && *dir ? dir : ".", "xenflame-fuzz-XXXXXX");
 	int fd = mkstemp(path);
 
@@ -202,8 +202,25 @@ static size_t resize(u8 *d, size_t size, size_t at, size_t was, size_t is)
 }
 
 static const u64 interesting[] = {
-	0, 1, 7, 8, 16, 24, 255, 65535, 65536, UINT32_MAX, UINT64_MAX, (u64)1 << 63, (u64)-32, (u64)-128, (u64)-512,
-	(u64)-640, 0xffff82d040200000ULL, 0xffffffff81000000ULL, 0x401000,
+	0,
+	1,
+	7,
+	8,
+	16,
+	24,
+	255,
+	65535,
+	65536,
+	UINT32_MAX,
+	UINT64_MAX,
+	(u64)1 << 63,
+	(u64)-32,
+	(u64)-128,
+	(u64)-512,
+	(u64)-640,
+	0xffff82d040200000ULL,
+	0xffffffff81000000ULL,
+	0x401000,
 };
 
 size_t LLVMFuzzerCustomMutator(uint8_t *d, size_t size, size_t max, unsigned int seed)
@@ -218,30 +235,30 @@ size_t LLVMFuzzerCustomMutator(uint8_t *d, size_t size, size_t max, unsigned int
 	r = &v[(h >> 8) % n];
 	o = &v[(h >> 24) % n];
 	switch (h % 8) {
-	case 1:		/* a word of a record */
+	case 1: /* a word of a record */
 	case 2:
 		k = 2u << (h >> 40) % 3;
 		if (r->n < 8 + k)
 			break;
 		at = r->at + 8 + (h >> 44) % ((r->n - 8) / k) * k;
-		set(d + at, (u32)k, (h >> 60) % 2 ? interesting[(h >> 52) % ARRAY_SIZE(interesting)] :
-			   get(d + at, (u32)k) + (h >> 50) % 9 - 4);
+		set(d + at, (u32)k,
+		    (h >> 60) % 2 ? interesting[(h >> 52) % ARRAY_SIZE(interesting)]
+				  : get(d + at, (u32)k) + (h >> 50) % 9 - 4);
 		return size;
-	case 3:		/* once more */
+	case 3: /* once more */
 		if (size + r->n > max)
 			break;
 		size = resize(d, size, r->at, 0, r->n);
 		memcpy(d + r->at, d + r->at + r->n, r->n);
 		return size;
-	case 4:		/* away */
-		return resize(d, size, r->at, r->n, 0);
-	case 5:		/* type or misc */
+	case 4: /* away */ return resize(d, size, r->at, r->n, 0);
+	case 5: /* type or misc */
 		if ((h >> 40) % 2)
 			set(d + r->at, 4, (h >> 41) % 3 ? (h >> 44) % 23 : 64 + (h >> 44) % 23);
 		else
 			set(d + r->at + 4, 2, h >> 48);
 		return size;
-	case 6:		/* another place: swapped with a record of the same size */
+	case 6: /* another place: swapped with a record of the same size */
 		if (r->n == o->n && r != o) {
 			static u8 tmp[65536];
 
@@ -251,7 +268,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *d, size_t size, size_t max, unsigned int
 			return size;
 		}
 		break;
-	default:	/* what samples hold: sample_type, read_format, flags of an event */
+	default: /* what samples hold: sample_type, read_format, flags of an event */
 		at = d[8] == 16 ? (get(d + 16, 4) == 64 ? 24 : 0) : (size_t)get(d + 24, 8);
 		if (at && at < size && size - at > 88) {
 			static const u8 offs[] = { 24, 24, 24, 32, 40, 72, 80 };

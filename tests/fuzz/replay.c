@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * main() of a fuzz target that is not built with libFuzzer: gives it each file named, and each file of each folder
- * named, and says in TAP what was done.
+ * main() of a fuzz target that is not built with libFuzzer: gives it each file named, and each file
+ * of each folder named, and says in TAP what was done.
  */
 #include <dirent.h>
 #include <sys/stat.h>

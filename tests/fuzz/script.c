@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fuzz target: perf script text, in one piece, in small ones, and in threads, which must not change anything. */
+/* Fuzz target: perf script text, in one piece, in small ones, and in threads, which must not change
+ * anything. */
 #include "tests/fuzz/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

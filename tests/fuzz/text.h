@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the fuzz targets of the text readers share: a read to the end, in which each thing handed out is looked at. */
+/* What the fuzz targets of the text readers share: a read to the end, in which each thing handed
+ * out is looked at. */
 #ifndef XENFLAME_FUZZ_TEXT_H
 #define XENFLAME_FUZZ_TEXT_H
 
@@ -7,12 +8,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define must(cond) do {							\
-	if (!(cond)) {							\
-		fprintf(stderr, "line %d: not %s\n", __LINE__, #cond);	\
-		abort();						\
-	}								\
-} while (0)
+#define must(cond)                                                             \
+	do {                                                                   \
+		if (!(cond)) {                                                 \
+			fprintf(stderr, "line %d: not %s\n", __LINE__, #cond); \
+			abort();                                               \
+		}                                                              \
+	} while (0)
 
 struct fuzz_result {
 	u64 samples, count, bad;
@@ -20,8 +22,8 @@ struct fuzz_result {
 };
 
 /* Names and counts as folded stacks go to `out` when it is not NULL. */
-static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const char *format, u32 piece, u32 threads,
-					   struct buf *out)
+static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const char *format,
+					   u32 piece, u32 threads, struct buf *out)
 {
 	struct perf_opts opts = { .format = format, .piece = piece, .threads = threads };
 	struct fuzz_result res = { 0, 0, 0, false };
@@ -52,7 +54,8 @@ static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const ch
 
 			must(s->chain[i] < perf_text_frame_count(r));
 			f = perf_text_frame(r, (u32)s->chain[i]);
-			must(f->symbol < st.str.n && f->module < st.str.n && f->file < st.str.n && f->space < SPACE_NR);
+			must(f->symbol < st.str.n && f->module < st.str.n && f->file < st.str.n &&
+			     f->space < SPACE_NR);
 			if (!out)
 				continue;
 			folded_escape(out, strtab_get(&st, f->symbol), strtab_len(&st, f->symbol));
@@ -77,7 +80,8 @@ static inline void must_equal(const struct buf *a, const struct buf *b)
 {
 	if (a->n == b->n && (!a->n || !memcmp(a->p, b->p, a->n)))
 		return;
-	fprintf(stderr, "differ:\n%.*s---\n%.*s", (int)a->n, a->n ? a->p : "", (int)b->n, b->n ? b->p : "");
+	fprintf(stderr, "differ:\n%.*s---\n%.*s", (int)a->n, a->n ? a->p : "", (int)b->n,
+		b->n ? b->p : "");
 	abort();
 }
 

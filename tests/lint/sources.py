@@ -94,7 +94,7 @@ for f in code:
             line = line.rstrip('\n')
             if line != line.rstrip():
                 bad.append(f'{f}:{i}: white space at the end')
-            if f.endswith(('.c', '.h')) and f.split('/')[0] in KNOWS and len(line.expandtabs(8)) > 170:
+            if f.endswith(('.c', '.h')) and f.split('/')[0] in KNOWS and len(line.expandtabs(8)) > 100:
                 bad.append(f'{f}:{i}: {len(line.expandtabs(8))} columns')
 check('lines', bad)
 

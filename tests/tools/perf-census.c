@@ -2,10 +2,11 @@
 /*
  * Prints what a recording holds as one line of tab-separated figures, in the columns of
  * tests/data/corpus/EXPECTED.tsv, which an independent reader made:
- *   file events samples total_period chain_entries max_depth garbage_ctx samples_without_addr threads lost
- *   first_ns last_ns
- * --raw: chains as recorded (the default). --spaces: instead, addresses by space, exact addresses and samples by
- * root after perf_chain_classify(). --dump: a line an item. --diag: what was degraded, on standard error.
+ *   file events samples total_period chain_entries max_depth garbage_ctx samples_without_addr
+ * threads lost first_ns last_ns
+ * --raw: chains as recorded (the default). --spaces: instead, addresses by space, exact addresses
+ * and samples by root after perf_chain_classify(). --dump: a line an item. --diag: what was
+ * degraded, on standard error.
  */
 #include <stdlib.h>
 
@@ -42,7 +43,8 @@ static void thread(struct census *c, u32 tid)
 	c->tids.v[lo] = tid;
 }
 
-static void sample(struct census *c, struct perf_chain *ch, const struct perf_sample *s, bool has_chain)
+static void sample(struct census *c, struct perf_chain *ch, const struct perf_sample *s,
+		   bool has_chain)
 {
 	u64 depth = 0, garbage = 0;
 	u32 i;
@@ -53,9 +55,10 @@ static void sample(struct census *c, struct perf_chain *ch, const struct perf_sa
 		if (v < PERF_CONTEXT_MAX)
 			depth++;
 		else
-			garbage += v != PERF_CONTEXT_HV && v != PERF_CONTEXT_KERNEL && v != PERF_CONTEXT_USER &&
-				   v != PERF_CONTEXT_USER_DEFERRED && v != PERF_CONTEXT_GUEST &&
-				   v != PERF_CONTEXT_GUEST_KERNEL && v != PERF_CONTEXT_GUEST_USER;
+			garbage += v != PERF_CONTEXT_HV && v != PERF_CONTEXT_KERNEL &&
+				   v != PERF_CONTEXT_USER && v != PERF_CONTEXT_USER_DEFERRED &&
+				   v != PERF_CONTEXT_GUEST && v != PERF_CONTEXT_GUEST_KERNEL &&
+				   v != PERF_CONTEXT_GUEST_USER;
 	}
 	c->period += s->period;
 	c->entries += depth;
@@ -85,29 +88,32 @@ static void dump(const struct perf_item *it, struct strtab *strings, struct perf
 	printf("%s %" PRIu64, types[it->type], it->time);
 	switch (it->type) {
 	case ITEM_SAMPLE:
-		printf(" %s %" PRId32 "/%" PRId32 " [%" PRId32 "] event %" PRIu32 " period %" PRIu64 " mode %u ip %" PRIx64,
-		       strtab_get(strings, it->sample.comm), (int32_t)it->sample.pid, (int32_t)it->sample.tid,
-		       (int32_t)it->sample.cpu, it->sample.event, it->sample.period, it->sample.cpumode, it->sample.ip);
+		printf(" %s %" PRId32 "/%" PRId32 " [%" PRId32 "] event %" PRIu32 " period %" PRIu64
+		       " mode %u ip %" PRIx64,
+		       strtab_get(strings, it->sample.comm), (int32_t)it->sample.pid,
+		       (int32_t)it->sample.tid, (int32_t)it->sample.cpu, it->sample.event,
+		       it->sample.period, it->sample.cpumode, it->sample.ip);
 		if (opt.spaces) {
 			perf_chain_classify(ch, &it->sample);
 			for (i = 0; i < ch->addrs.n; i++)
 				printf(" %c%s%" PRIx64, "ukhUK-"[ch->addrs.v[i].space],
-				       ch->addrs.v[i].kind == ADDR_EXACT ? "=" : "-", ch->addrs.v[i].addr);
+				       ch -> addrs.v[i].kind == ADDR_EXACT ? "=" : "-",
+				       ch->addrs.v[i].addr);
 		} else {
 			for (i = 0; i < it->sample.chain_nr; i++)
 				printf(" %" PRIx64, it->sample.chain[i]);
 		}
 		break;
 	case ITEM_MMAP:
-		printf(" %" PRId32 " %" PRIx64 "+%" PRIx64 " pgoff %" PRIx64 " mode %u %s", (int32_t)it->mmap.pid,
-		       it->mmap.addr, it->mmap.len, it->mmap.pgoff, it->mmap.cpumode, it->mmap.filename);
+		printf(" %" PRId32 " %" PRIx64 "+%" PRIx64 " pgoff %" PRIx64 " mode %u %s",
+		       (int32_t)it->mmap.pid, it->mmap.addr, it->mmap.len, it->mmap.pgoff,
+		       it->mmap.cpumode, it->mmap.filename);
 		break;
 	case ITEM_KSYMBOL:
-		printf(" %" PRIx64 "+%" PRIx32 " %s", it->ksymbol.addr, it->ksymbol.len, it->ksymbol.name);
+		printf(" %" PRIx64 "+%" PRIx32 " %s", it->ksymbol.addr, it->ksymbol.len,
+		       it->ksymbol.name);
 		break;
-	default:
-		printf(" %" PRIu32 " %" PRIu32, it->task.pid, it->task.ppid);
-		break;
+	default: printf(" %" PRIu32 " %" PRIu32, it->task.pid, it->task.ppid); break;
 	}
 	putchar('\n');
 }
@@ -140,15 +146,18 @@ static int census(const char *path)
 			dump(&item, &strings, &ch);
 		if (item.type == ITEM_SAMPLE) {
 			total++;
-			sample(&c, &ch, &item.sample, m->events.v[item.sample.event].sample_type & 1 << 5);
+			sample(&c, &ch, &item.sample,
+			       m->events.v[item.sample.event].sample_type & 1 << 5);
 		}
 	}
 	buf_printf(&line, "%s\t", path);
 	for (i = 0; i < m->events.n; i++)
 		if (m->events.v[i].samples)
-			buf_printf(&line, "%s%s=%" PRIu64, line.p[line.n - 1] == '\t' ? "" : ",", m->events.v[i].name,
-				   m->events.v[i].samples);
-	buf_printf(&line, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%zu\t%" PRIu64 "\t",
+			buf_printf(&line, "%s%s=%" PRIu64, line.p[line.n - 1] == '\t' ? "" : ",",
+				   m->events.v[i].name, m->events.v[i].samples);
+	buf_printf(&line,
+		   "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+		   "\t%zu\t%" PRIu64 "\t",
 		   total, c.period, c.entries, c.depth, c.garbage, c.no_addr, c.tids.n, m->lost);
 	if (m->first_time != PERF_NO_TIME)
 		buf_printf(&line, "%" PRIu64 "\t%" PRIu64, m->first_time, m->last_time);
@@ -158,21 +167,28 @@ static int census(const char *path)
 		buf_clear(&line);
 		buf_printf(&line, "%s", path);
 		for (i = 0; i < SPACE_NONE; i++)
-			buf_printf(&line, "\t%s=%" PRIu64, space_name((enum space)i), c.by_space[i]);
-		buf_printf(&line, "\texact=%" PRIu64 "\troot_comm=%" PRIu64 "\troot_guest=%" PRIu64 "\troot_xen=%" PRIu64
-			   "\tip_zero=%" PRIu64, c.exact, c.by_root[0], c.by_root[1], c.by_root[2], c.ip_zero);
+			buf_printf(&line, "\t%s=%" PRIu64, space_name((enum space)i),
+				   c.by_space[i]);
+		buf_printf(&line,
+			   "\texact=%" PRIu64 "\troot_comm=%" PRIu64 "\troot_guest=%" PRIu64
+			   "\troot_xen=%" PRIu64 "\tip_zero=%" PRIu64,
+			   c.exact, c.by_root[0], c.by_root[1], c.by_root[2], c.ip_zero);
 	}
 	if (!opt.quiet)
 		puts(buf_str(&line));
 	if (opt.diag) {
-		fprintf(stderr, "host %s release %s arch %s cpus %u/%u cmdline %s build ids %zu hv %d mmaps %" PRIu64 "\n",
-			m->hostname ? m->hostname : "-", m->release ? m->release : "-", m->arch ? m->arch : "-",
-			m->nrcpus_online, m->nrcpus_avail, m->cmdline ? m->cmdline : "-", m->build_ids.n, m->has_hv_marker,
+		fprintf(stderr,
+			"host %s release %s arch %s cpus %u/%u cmdline %s build ids %zu hv %d "
+			"mmaps %" PRIu64 "\n",
+			m->hostname ? m->hostname : "-", m->release ? m->release : "-",
+			m->arch ? m->arch : "-", m->nrcpus_online, m->nrcpus_avail,
+			m->cmdline ? m->cmdline : "-", m->build_ids.n, m->has_hv_marker,
 			c.items[ITEM_MMAP]);
 		for (i = 0; i < diag.entries.n; i++) {
 			buf_clear(&line);
 			diag_format(&diag, &diag.entries.v[i], &line);
-			fprintf(stderr, "%s: %s\n", diag_name(diag.entries.v[i].kind), buf_str(&line));
+			fprintf(stderr, "%s: %s\n", diag_name(diag.entries.v[i].kind),
+				buf_str(&line));
 		}
 	}
 out:

@@ -6,9 +6,10 @@
  * One line a frame and an empty line after each address, as `addr2line -afie` has the facts:
  *	0xADDRESS
  *	function<TAB>file:line		innermost first
- * "?" stands for what is not known.  -r raw names, -n no inlined frames, -k FILE is a table in text, -p it is a
- * perf map, -d a separate debug file, -b print first the source, the build id, where text begins and ends, and the
- * share of functions with a frame pointer; -q no output, for timing.
+ * "?" stands for what is not known.  -r raw names, -n no inlined frames, -k FILE is a table in
+ *text, -p it is a perf map, -d a separate debug file, -b print first the source, the build id,
+ *where text begins and ends, and the share of functions with a frame pointer; -q no output, for
+ *timing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,29 +34,14 @@ int main(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "rnkpbqd:")) != -1) {
 		switch (c) {
-		case 'r':
-			opts.raw_names = true;
-			break;
-		case 'n':
-			opts.no_inline = true;
-			break;
-		case 'k':
-			text = true;
-			break;
-		case 'p':
-			jit = true;
-			break;
-		case 'b':
-			about = true;
-			break;
-		case 'q':
-			quiet = true;
-			break;
-		case 'd':
-			debug = optarg;
-			break;
-		default:
-			return 2;
+		case 'r': opts.raw_names = true; break;
+		case 'n': opts.no_inline = true; break;
+		case 'k': text = true; break;
+		case 'p': jit = true; break;
+		case 'b': about = true; break;
+		case 'q': quiet = true; break;
+		case 'd': debug = optarg; break;
+		default: return 2;
 		}
 	}
 	if (optind + 1 != argc)
@@ -64,8 +50,9 @@ int main(int argc, char **argv)
 	diag_init(&diag);
 	opts.strings = &strings;
 	opts.diag = &diag;
-	f = text ? symfile_open_ksyms(argv[optind], 0, &opts, &err) :
-		jit ? symfile_open_perfmap(argv[optind], &opts, &err) : symfile_open_elf(argv[optind], &opts, &err);
+	f = text  ? symfile_open_ksyms(argv[optind], 0, &opts, &err)
+	    : jit ? symfile_open_perfmap(argv[optind], &opts, &err)
+		  : symfile_open_elf(argv[optind], &opts, &err);
 	if (f && debug) {
 		struct symfile *d = symfile_open_elf(debug, &opts, &err);
 
@@ -78,8 +65,9 @@ int main(int argc, char **argv)
 		char hex[2 * sizeof(f->build_id) + 1];
 
 		build_id_hex(f->build_id, f->build_id_len, hex);
-		printf("%s %s 0x%" PRIx64 " 0x%" PRIx64 " %.3f\n", f->ops->source, f->build_id_len ? hex : "-", f->text_start,
-		       f->text_end, text || jit ? -1 : symfile_elf_frame_pointer_share(f));
+		printf("%s %s 0x%" PRIx64 " 0x%" PRIx64 " %.3f\n", f->ops->source,
+		       f->build_id_len ? hex : "-", f->text_start, f->text_end,
+		       text || jit ? -1 : symfile_elf_frame_pointer_share(f));
 	}
 	while (getline(&line, &cap, stdin) > 0) {
 		const char *p = line, *end = line + strlen(line);
@@ -98,7 +86,8 @@ int main(int argc, char **argv)
 		for (i = 0; i < frames.frames.n; i++) {
 			const struct frame *fr = &frames.frames.v[i];
 
-			buf_printf(&b, "%s\t%s:", fr->function ? strtab_get(&strings, fr->function) : "?",
+			buf_printf(&b, "%s\t%s:",
+				   fr->function ? strtab_get(&strings, fr->function) : "?",
 				   fr->file ? strtab_get(&strings, fr->file) : "?");
 			if (fr->line)
 				buf_u64(&b, fr->line);

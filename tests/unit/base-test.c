@@ -60,9 +60,17 @@ static void test_buf(void)
 		int digits;
 		const char *s;
 	} f[] = {
-		{ 0, 2, "0" }, { 1.5, 2, "1.5" }, { 1.005, 1, "1" }, { -0.001, 2, "0" }, { -0.25, 2, "-0.25" },
-		{ 99.995, 2, "100" }, { 1e12, 3, "1000000000000" }, { 0.0625, 4, "0.0625" }, { 12.3456789, 0, "12" },
-		{ 0.05, 1, "0.1" }, { 1.0 / 0.0, 1, "1800000000000000000" },
+		{ 0, 2, "0" },
+		{ 1.5, 2, "1.5" },
+		{ 1.005, 1, "1" },
+		{ -0.001, 2, "0" },
+		{ -0.25, 2, "-0.25" },
+		{ 99.995, 2, "100" },
+		{ 1e12, 3, "1000000000000" },
+		{ 0.0625, 4, "0.0625" },
+		{ 12.3456789, 0, "12" },
+		{ 0.05, 1, "0.1" },
+		{ 1.0 / 0.0, 1, "1800000000000000000" },
 	};
 	struct buf b = BUF_INIT;
 	size_t i;
@@ -137,10 +145,10 @@ static void test_text(void)
 
 	OK(utf8_valid("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5", 10));
 	OK(!utf8_valid("\xad", 1));
-	OK(!utf8_valid("\xc0\x80", 2));		/* overlong */
+	OK(!utf8_valid("\xc0\x80", 2)); /* overlong */
 	OK(!utf8_valid("\xe0\x80\x80", 3));
-	OK(!utf8_valid("\xed\xa0\x80", 3));	/* surrogate */
-	OK(!utf8_valid("\xf4\x90\x80\x80", 4));	/* above U+10FFFF */
+	OK(!utf8_valid("\xed\xa0\x80", 3));     /* surrogate */
+	OK(!utf8_valid("\xf4\x90\x80\x80", 4)); /* above U+10FFFF */
 	OK(!utf8_valid("\xe2\x82", 2));
 	EQ(utf8_next("\xe2\x82\xac", 3, &cp), 3);
 	EQ(cp, 0x20ac);
@@ -158,7 +166,7 @@ static void test_json(void)
 	buf_clear(&b);
 	buf_json(&b, "\xc3\xa4\xad\xe2\x80\xa8\xe2\x80\xf0\x9f\x94\xa5\xed\xa0\x80", 15);
 	STR_EQ(buf_str(&b), "\"\xc3\xa4\xef\xbf\xbd\\u2028\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x94\xa5"
-	       "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 	buf_clear(&b);
 	buf_utf8(&b, "<\"\\\x01\xff\xe2\x82\xac", 8);
 	STR_EQ(buf_str(&b), "<\"\\\x01\xef\xbf\xbd\xe2\x82\xac");
@@ -170,10 +178,26 @@ static void test_folded(void)
 	static const struct {
 		const char *plain, *folded;
 	} names[] = {
-		{ "do_IRQ", "do_IRQ" }, { "operator new", "operator new" }, { "a;b", "a%3bb" }, { "a\nb\tc\r", "a%0ab%09c%0d" },
-		{ "x 12", "x%2012" }, { "x 1 2", "x 1%202" }, { "x ", "x%20" }, { " x", "%20x" }, { "# x", "%23 x" }, { "#1 x", "%231 x" },
-		{ "x#1", "x#1" }, { "100%", "100%" }, { "50%25", "50%2525" }, { "%zz%4", "%zz%4" }, { "\xad\xc3\xa4", "%ad\xc3\xa4" },
-		{ "v 1.5e-3", "v%201.5e-3" }, { "12", "12" }, { "", "" }, { "\x7f", "%7f" }, { "operator()(int, long)", "operator()(int, long)" },
+		{ "do_IRQ", "do_IRQ" },
+		{ "operator new", "operator new" },
+		{ "a;b", "a%3bb" },
+		{ "a\nb\tc\r", "a%0ab%09c%0d" },
+		{ "x 12", "x%2012" },
+		{ "x 1 2", "x 1%202" },
+		{ "x ", "x%20" },
+		{ " x", "%20x" },
+		{ "# x", "%23 x" },
+		{ "#1 x", "%231 x" },
+		{ "x#1", "x#1" },
+		{ "100%", "100%" },
+		{ "50%25", "50%2525" },
+		{ "%zz%4", "%zz%4" },
+		{ "\xad\xc3\xa4", "%ad\xc3\xa4" },
+		{ "v 1.5e-3", "v%201.5e-3" },
+		{ "12", "12" },
+		{ "", "" },
+		{ "\x7f", "%7f" },
+		{ "operator()(int, long)", "operator()(int, long)" },
 	};
 	struct buf b = BUF_INIT, back = BUF_INIT;
 	u32 i, k, wrong = 0;
@@ -184,7 +208,8 @@ static void test_folded(void)
 		folded_escape(&b, names[i].plain, strlen(names[i].plain));
 		STR_EQ(buf_str(&b), names[i].folded);
 	}
-	/* Every pair of bytes after a `%`, and alone, comes back as it was, without a byte of the format's own. */
+	/* Every pair of bytes after a `%`, and alone, comes back as it was, without a byte of the
+	 * format's own. */
 	for (i = 0; i < 65536; i++)
 		for (k = 0; k < 2; k++) {
 			any[0] = '%';
@@ -195,7 +220,8 @@ static void test_folded(void)
 			folded_escape(&b, any + k, sizeof(any) - k);
 			folded_unescape(&back, b.p, b.n);
 			wrong += back.n != sizeof(any) - k || memcmp(back.p, any + k, back.n) ||
-				 !utf8_valid(b.p, b.n) || memchr(b.p, ';', b.n) || memchr(b.p, '\n', b.n);
+				 !utf8_valid(b.p, b.n) || memchr(b.p, ';', b.n) ||
+				 memchr(b.p, '\n', b.n);
 		}
 	EQ(wrong, 0);
 	buf_release(&b);
@@ -285,7 +311,7 @@ static void test_out(void)
 	missing = path_join(dir, "no/such");
 	EQ(out_open(&o, missing, &err), -1);
 	OK(strstr(err.msg, missing) != NULL);
-	EQ(rmdir(dir), 0);		/* nothing is left over */
+	EQ(rmdir(dir), 0); /* nothing is left over */
 	free(missing);
 	free(path);
 }
@@ -313,7 +339,8 @@ static void test_sha256(void)
 		{ "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
 		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
 		  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
-		{ "a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
+		{ "a", 1000000,
+		  "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
 	};
 	char hex[65];
 	u8 sum[32];

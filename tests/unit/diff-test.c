@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* profile: comparisons. Right answers are counted by hand; the noise is tried on made recordings. */
+/* profile: comparisons. Right answers are counted by hand; the noise is tried on made recordings.
+ */
 #include <math.h>
 
 #include "profile/noise.h"
@@ -25,15 +26,21 @@ static void recording_release(struct recording *r)
 	strtab_release(&r->strings);
 }
 
-static node_id child(struct recording *r, node_id parent, const char *name, const char *module, u8 space, u8 flags)
+static node_id child(struct recording *r, node_id parent, const char *name, const char *module,
+		     u8 space, u8 flags)
 {
-	return profile_child(&r->p, parent, profile_frame(&r->p, &(struct frame){
-		.function = strtab_adds(&r->strings, name), .module = strtab_adds(&r->strings, module), .space = space, .flags = flags }));
+	return profile_child(
+		&r->p, parent,
+		profile_frame(&r->p, &(struct frame){ .function = strtab_adds(&r->strings, name),
+						      .module = strtab_adds(&r->strings, module),
+						      .space = space,
+						      .flags = flags }));
 }
 
 static void add(struct recording *r, node_id node, u64 samples, u64 weight)
 {
-	profile_add(&r->p, profile_event(&r->p, strtab_adds(&r->strings, "cycles")), node, samples, weight);
+	profile_add(&r->p, profile_event(&r->p, strtab_adds(&r->strings, "cycles")), node, samples,
+		    weight);
 }
 
 static const char *dump(const struct view *v)
@@ -47,7 +54,8 @@ static const char *dump(const struct view *v)
 
 		buf_printf(&b, "%u", n->depth);
 		profile_frame_name(v->profile, n->frame, false, &b);
-		buf_printf(&b, " %" PRIu64 "/%" PRIu64 " %" PRIu64 "/%" PRIu64 "|", view_base_self(v, i), view_base_total(v, i), n->self, n->total);
+		buf_printf(&b, " %" PRIu64 "/%" PRIu64 " %" PRIu64 "/%" PRIu64 "|",
+			   view_base_self(v, i), view_base_total(v, i), n->self, n->total);
 	}
 	return buf_str(&b);
 }
@@ -82,15 +90,19 @@ static void test_match(void)
 	n = child(&a, n, "do_syscall_64", "vmlinux", SPACE_KERNEL, 0);
 	add(&a, child(&a, n, "do_mmu_update", "xen-syms-4.18", SPACE_HV, 0), 2, 4);
 
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
+			   &err),
+	   0);
 	STR_EQ(err.msg, "");
 	OK(v.is_diff);
-	STR_EQ(dump(&v), "1app 0/20 0/40|2[app] 2/2 2/2|2do_syscall_64 0/2 0/4|3do_mmu_update_[h] 2/2 4/4|2gone 5/5 0/0|"
-	       "2memcpy 0/0 2/2|2memcpy 10/10 20/20|2new 0/0 10/10|2poll 1/1 2/2|");
+	STR_EQ(dump(&v), "1app 0/20 0/40|2[app] 2/2 2/2|2do_syscall_64 0/2 0/4|3do_mmu_update_[h] "
+			 "2/2 4/4|2gone 5/5 0/0|"
+			 "2memcpy 0/0 2/2|2memcpy 10/10 20/20|2new 0/0 10/10|2poll 1/1 2/2|");
 	EQ(v.diff->base_scale * 1000, 2000);
 	EQ(v.diff->self.n, v.nodes.n);
 	EQ(v.diff->functions.n, 9);
-	STR_EQ(strtab_get(&a.strings, a.p.frames.v[v.diff->functions.v[0].frame].function), "gone");	/* -10, +10: names decide */
+	STR_EQ(strtab_get(&a.strings, a.p.frames.v[v.diff->functions.v[0].frame].function),
+	       "gone"); /* -10, +10: names decide */
 	STR_EQ(strtab_get(&a.strings, a.p.frames.v[v.diff->functions.v[1].frame].function), "new");
 	for (i = 0; i < v.diff->functions.n; i++)
 		sum += (u64)v.diff->functions.v[i].self;
@@ -98,21 +110,30 @@ static void test_match(void)
 	view_release(&v);
 	OK(v.diff == NULL);
 
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .only = "memcpy" }, &(struct diff_opts){ .norm = DIFF_NONE }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .only = "memcpy" },
+			   &(struct diff_opts){ .norm = DIFF_NONE }, &err),
+	   0);
 	STR_EQ(dump(&v), "1app 0/10 0/22|2memcpy 0/0 2/2|2memcpy 10/10 20/20|");
 	EQ(v.diff->base_scale * 1000, 1000);
-	EQ(v.diff->samples, 11);	/* 22 of 40 in 20 samples */
+	EQ(v.diff->samples, 11); /* 22 of 40 in 20 samples */
 	EQ(v.diff->base_samples, 10);
 	view_release(&v);
 
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ .norm = DIFF_BY_TIME,
-			   .time_before = 1000, .time_after = 500 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 },
+			   &(struct diff_opts){
+				   .norm = DIFF_BY_TIME, .time_before = 1000, .time_after = 500 },
+			   &err),
+	   0);
 	EQ(v.diff->base_scale * 1000, 500);
 	view_release(&v);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ .norm = DIFF_BY_TIME }, &err), -1);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 },
+			   &(struct diff_opts){ .norm = DIFF_BY_TIME }, &err),
+	   -1);
 	OK(strstr(err.msg, "has no times") != NULL);
 	err.msg[0] = '\0';
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .only = "(" }, &(struct diff_opts){ 0 }, &err), -1);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .only = "(" },
+			   &(struct diff_opts){ 0 }, &err),
+	   -1);
 	OK(strstr(err.msg, "--only") != NULL);
 	err.msg[0] = '\0';
 	recording_release(&a);
@@ -132,14 +153,20 @@ static void test_events(void)
 	profile_event(&b.p, strtab_adds(&b.strings, "cycles"));
 	profile_add(&a.p, 1, child(&a, 0, "f", "m", SPACE_USER, 0), 1, 7);
 	profile_add(&b.p, 0, child(&b, 0, "f", "m", SPACE_USER, 0), 1, 9);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = 1 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = 1 },
+			   &(struct diff_opts){ 0 }, &err),
+	   0);
 	STR_EQ(dump(&v), "1f 9/9 7/7|");
 	view_release(&v);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = -1 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = -1 },
+			   &(struct diff_opts){ 0 }, &err),
+	   0);
 	STR_EQ(dump(&v), "1faults 0/9 0/7|2f 9/9 7/7|");
 	view_release(&v);
 	profile_event(&a.p, strtab_adds(&a.strings, "misses"));
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = 2 }, &(struct diff_opts){ 0 }, &err), -1);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = 2 },
+			   &(struct diff_opts){ 0 }, &err),
+	   -1);
 	OK(strstr(err.msg, "'misses'") != NULL);
 	err.msg[0] = '\0';
 	recording_release(&a);
@@ -148,7 +175,9 @@ static void test_events(void)
 	/* Nothing on either side. */
 	recording_init(&a);
 	recording_init(&b);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
+			   &err),
+	   0);
 	EQ(v.nodes.n, 1);
 	view_release(&v);
 	recording_release(&a);
@@ -163,9 +192,10 @@ static void test_tables(void)
 		u32 dof;
 		double p;
 	} rows[] = {
-		{ 12.706, 1, 0.05 }, { 4.303, 2, 0.05 }, { 3.182, 3, 0.05 }, { 2.776, 4, 0.05 }, { 2.228, 10, 0.05 },
-		{ 2.093, 19, 0.05 }, { 2.861, 19, 0.01 }, { 3.883, 19, 0.001 }, { 2.845, 20, 0.01 }, { 2.000, 60, 0.05 },
-		{ 1.960, 0, 0.05 }, { 2.576, 0, 0.01 }, { 63.657, 1, 0.01 },
+		{ 12.706, 1, 0.05 }, { 4.303, 2, 0.05 },  { 3.182, 3, 0.05 },  { 2.776, 4, 0.05 },
+		{ 2.228, 10, 0.05 }, { 2.093, 19, 0.05 }, { 2.861, 19, 0.01 }, { 3.883, 19, 0.001 },
+		{ 2.845, 20, 0.01 }, { 2.000, 60, 0.05 }, { 1.960, 0, 0.05 },  { 2.576, 0, 0.01 },
+		{ 63.657, 1, 0.01 },
 	};
 	double p[] = { 0.5, 0.001, 0.02, 0.04, 0.9 };
 	size_t i;
@@ -184,7 +214,7 @@ static void test_tables(void)
 
 /* ---- made recordings ---- */
 
-#define FUNCTIONS	60
+#define FUNCTIONS 60
 
 static u64 seed = 42;
 
@@ -199,8 +229,10 @@ static node_id functions_of(struct recording *r, u32 i)
 	char name[32];
 
 	snprintf(name, sizeof(name), "f%u", i);
-	return child(r, child(r, child(r, 0, "app", "", SPACE_NONE, FRAME_GROUP), "main", "app", SPACE_USER, 0), name, "app",
-		     i % 2 ? SPACE_USER : SPACE_KERNEL, 0);
+	return child(r,
+		     child(r, child(r, 0, "app", "", SPACE_NONE, FRAME_GROUP), "main", "app",
+			   SPACE_USER, 0),
+		     name, "app", i % 2 ? SPACE_USER : SPACE_KERNEL, 0);
 }
 
 /* Functions are as frequent as 1 / rank; `more` of them all are f5 instead of what they were. */
@@ -222,8 +254,8 @@ static u32 draw(double more)
 }
 
 /*
- * `nr` samples in time.  In bursts of `burst` samples the same function is met again with the probability
- * 0.9, as in programs that have phases.
+ * `nr` samples in time.  In bursts of `burst` samples the same function is met again with the
+ * probability 0.9, as in programs that have phases.
  */
 static void make_recording(struct recording *r, u32 nr, u32 burst, double more, bool keep)
 {
@@ -235,8 +267,13 @@ static void make_recording(struct recording *r, u32 nr, u32 burst, double more, 
 	for (i = 0; i < nr; i++) {
 		if (i % burst == 0)
 			which = draw(more);
-		profile_add_sample(&r->p, &(struct profile_sample){ .time = 1000ULL * i, .weight = 1,
-			.node = functions_of(r, burst > 1 && uniform() < 0.9 ? which : draw(more)) });
+		profile_add_sample(&r->p,
+				   &(struct profile_sample){
+					   .time = 1000ULL * i,
+					   .weight = 1,
+					   .node = functions_of(r, burst > 1 && uniform() < 0.9
+									   ? which
+									   : draw(more)) });
 	}
 }
 
@@ -253,17 +290,20 @@ static void compare(struct tally *t, u32 nr, u32 burst, double more, bool keep)
 
 	make_recording(&a, nr, burst, more, keep);
 	make_recording(&b, nr, burst, 0, keep);
-	if (!view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err)) {
+	if (!view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
+			     &err)) {
 		for (i = 0; i < v.diff->functions.n; i++) {
 			const struct diff_function *f = &v.diff->functions.v[i];
 			const char *name = strtab_get(&a.strings, a.p.frames.v[f->frame].function);
 
 			functions = functions || f->self_noise.changed || f->total_noise.changed;
 			if (!strcmp(name, "f5"))
-				t->f5 += f->self_noise.changed && f->total_noise.changed && f->self > f->base_self;
+				t->f5 += f->self_noise.changed && f->total_noise.changed &&
+					 f->self > f->base_self;
 			if (f->self + f->base_self > 20) {
 				t->intervals++;
-				t->interval_missed += fabs(f->self - f->base_self) > f->self_noise.half;
+				t->interval_missed += fabs(f->self - f->base_self) >
+						      f->self_noise.half;
 			}
 		}
 		for (i = 0; i < v.nodes.n; i++)
@@ -278,13 +318,14 @@ static void compare(struct tally *t, u32 nr, u32 burst, double more, bool keep)
 }
 
 /*
- * Recordings of the same thing are told apart in one of twenty comparisons at most, the stated rate, and intervals of
- * 99 % miss 1 % at most; with a margin for this being a trial of 200 runs (the probability of more than 18 of 200 at one
- * of 20 is 1 %).  What has really changed is found.
+ * Recordings of the same thing are told apart in one of twenty comparisons at most, the stated
+ * rate, and intervals of 99 % miss 1 % at most; with a margin for this being a trial of 200 runs
+ * (the probability of more than 18 of 200 at one of 20 is 1 %).  What has really changed is found.
  */
 static void test_noise(void)
 {
-	struct tally same = { 0 }, bursts = { 0 }, counts = { 0 }, grown = { 0 }, grown_bursts = { 0 };
+	struct tally same = { 0 }, bursts = { 0 }, counts = { 0 }, grown = { 0 },
+		     grown_bursts = { 0 };
 	u32 i;
 
 	for (i = 0; i < 200; i++) {
@@ -296,12 +337,15 @@ static void test_noise(void)
 		compare(&grown, 10000, 1, 0.04, true);
 		compare(&grown_bursts, 40000, 10, 0.04, true);
 	}
-	printf("# same: functions %u, nodes %u of %u; intervals missed %u of %u\n", same.runs_with_function, same.runs_with_node,
-	       same.runs, same.interval_missed, same.intervals);
-	printf("# counts alone: functions %u, nodes %u of %u; intervals missed %u of %u\n", counts.runs_with_function,
-	       counts.runs_with_node, counts.runs, counts.interval_missed, counts.intervals);
-	printf("# bursts: functions %u, nodes %u of %u; intervals missed %u of %u\n", bursts.runs_with_function,
-	       bursts.runs_with_node, bursts.runs, bursts.interval_missed, bursts.intervals);
+	printf("# same: functions %u, nodes %u of %u; intervals missed %u of %u\n",
+	       same.runs_with_function, same.runs_with_node, same.runs, same.interval_missed,
+	       same.intervals);
+	printf("# counts alone: functions %u, nodes %u of %u; intervals missed %u of %u\n",
+	       counts.runs_with_function, counts.runs_with_node, counts.runs,
+	       counts.interval_missed, counts.intervals);
+	printf("# bursts: functions %u, nodes %u of %u; intervals missed %u of %u\n",
+	       bursts.runs_with_function, bursts.runs_with_node, bursts.runs,
+	       bursts.interval_missed, bursts.intervals);
 	printf("# grown: found in %u and %u of 20\n", grown.f5, grown_bursts.f5);
 	OK(same.runs_with_function <= 18);
 	OK(same.runs_with_node <= 18);
@@ -323,7 +367,9 @@ static void test_slices(void)
 
 	make_recording(&a, 1000, 1, 0, true);
 	make_recording(&b, 1000, 1, 0, false);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
+			   &err),
+	   0);
 	EQ(v.diff->slices, 0);
 	at = view_place(&v, 0, a.p.samples.v[0].node);
 	OK(at < v.nodes.n);
@@ -331,12 +377,16 @@ static void test_slices(void)
 	view_release(&v);
 	recording_release(&b);
 	make_recording(&b, 1000, 1, 0, true);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ .slices = 30 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 },
+			   &(struct diff_opts){ .slices = 30 }, &err),
+	   0);
 	EQ(v.diff->slices, 30);
 	view_release(&v);
 	/* One sample without time: the order says nothing. */
 	b.p.samples.v[500].time = UINT64_MAX;
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
+			   &err),
+	   0);
 	EQ(v.diff->slices, 0);
 	view_release(&v);
 	recording_release(&a);
@@ -367,7 +417,10 @@ static u32 gate(const struct view *v, const char *text, const char *first_line)
 
 static void test_gate(void)
 {
-	static const char *const wrong[] = { "", "f", "f>", "f>2", ">2%", "f>+%", "f>2%x", "f>xx", "f>x2%", "f=2%", "f>+infx", "f>nan%" };
+	static const char *const wrong[] = {
+		"",      "f",    "f>",    "f>2",  ">2%",     "f>+%",
+		"f>2%x", "f>xx", "f>x2%", "f=2%", "f>+infx", "f>nan%"
+	};
 	struct recording a, b;
 	struct buf text = BUF_INIT;
 	struct gate g;
@@ -385,7 +438,8 @@ static void test_gate(void)
 	OK(g.self && g.below && g.what == GATE_DIFFERENCE);
 	OK(fabs(g.limit + 2.5) < 1e-9);
 
-	/* grown 10 % -> 20 % of 10,000 samples, shrunk 20 % -> 10 %, little 0.5 % -> 0.52 %, fresh 0 -> 5 % */
+	/* grown 10 % -> 20 % of 10,000 samples, shrunk 20 % -> 10 %, little 0.5 % -> 0.52 %, fresh
+	 * 0 -> 5 % */
 	recording_init(&a);
 	recording_init(&b);
 	n = child(&b, 0, "app", "", SPACE_NONE, FRAME_GROUP);
@@ -399,8 +453,13 @@ static void test_gate(void)
 	add(&a, child(&a, n, "little", "app", SPACE_USER, 0), 52, 52);
 	add(&a, child(&a, n, "fresh", "app", SPACE_USER, 0), 500, 500);
 	add(&a, child(&a, n, "rest", "app", SPACE_USER, 0), 6448, 6448);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
-	EQ(gate(&v, "grown>+2%", "grown_[h]: total 10.00 % -> 20.00 % (+10.00 %, +/- 1.30 %), against --fail-if=grown>+2%"), 1);
+	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
+			   &err),
+	   0);
+	EQ(gate(&v, "grown>+2%",
+		"grown_[h]: total 10.00 % -> 20.00 % (+10.00 %, +/- 1.30 %), against "
+		"--fail-if=grown>+2%"),
+	   1);
 	EQ(gate(&v, "grown_[h]>+9.9%", NULL), 1);
 	EQ(gate(&v, "grown>+10.1%", ""), 0);
 	EQ(gate(&v, "self:grown>x1.9", NULL), 1);
@@ -410,17 +469,19 @@ static void test_gate(void)
 	EQ(gate(&v, "shrunk<-5%", NULL), 1);
 	EQ(gate(&v, "shrunk>+0%", ""), 0);
 	EQ(gate(&v, "fresh>x100", NULL), 1);
-	EQ(gate(&v, "little>+0.01%", ""), 0);	/* within noise */
+	EQ(gate(&v, "little>+0.01%", ""), 0); /* within noise */
 	EQ(gate(&v, "little>0.4%", NULL), 1);
 	EQ(gate(&v, "*>+2%", NULL), 2);
-	EQ(gate(&v, "absent>+2%", ""), 1000);	/* matches nothing */
+	EQ(gate(&v, "absent>+2%", ""), 1000); /* matches nothing */
 	EQ(gate_regressed(&v, 0.1, &text), 2);
 	STR_EQ(buf_str(&text), "grown_[h]: self 10.00 % -> 20.00 % (+10.00 %, +/- 1.30 %)\n"
-	       "fresh: self 0.00 % -> 5.00 % (+5.00 %, +/- 0.57 %)\n");
+			       "fresh: self 0.00 % -> 5.00 % (+5.00 %, +/- 0.57 %)\n");
 	buf_clear(&text);
 	EQ(gate_regressed(&v, 7, &text), 1);
 	view_release(&v);
-	EQ(view_build_diff(&v, &a.p, &a.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	EQ(view_build_diff(&v, &a.p, &a.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
+			   &err),
+	   0);
 	EQ(gate_regressed(&v, 0, &text), 0);
 	EQ(gate(&v, "*>+0%", ""), 0);
 	view_release(&v);

@@ -66,7 +66,8 @@ static void fill(void)
 {
 	fixture_init(&f);
 	fixture_add(&f, "cycles", "G app|U main|I helper", 3);
-	fixture_add(&f, "cycles", "G app|U main|I helper|K do_syscall_64|H do_mmu_update", 9007199254740991U);
+	fixture_add(&f, "cycles", "G app|U main|I helper|K do_syscall_64|H do_mmu_update",
+		    9007199254740991U);
 	fixture_add(&f, "cycles", "G app", 1);
 	fixture_add(&f, "cycles", "G </script>|U \"q\\\t\x01", 5);
 	fixture_add(&f, "faults", "G app|U \xff\xc3\xa4", 9);
@@ -74,33 +75,39 @@ static void fill(void)
 }
 
 /* With names as any JSON reader must see them. */
-#define ALL_LINES \
-	"cycles|</script>|\"q\\\t\x01 5\n" \
-	"cycles|app 1\n" \
-	"cycles|app|main|helper 3\n" \
+#define ALL_LINES                                                                   \
+	"cycles|</script>|\"q\\\t\x01 5\n"                                          \
+	"cycles|app 1\n"                                                            \
+	"cycles|app|main|helper 3\n"                                                \
 	"cycles|app|main|helper|do_syscall_64|do_mmu_update_[h] 9007199254740991\n" \
-	"faults|app|main 2\n" \
+	"faults|app|main 2\n"                                                       \
 	"faults|app|\xef\xbf\xbd\xc3\xa4 9\n"
 
 static void speedscope_lines(const json_t *j)
 {
-	json_t *frames = json_object_get(json_object_get(j, "shared"), "frames"), *profile, *sample, *frame;
+	json_t *frames = json_object_get(json_object_get(j, "shared"), "frames"), *profile, *sample,
+	       *frame;
 	size_t i, k, m;
 
 	buf_clear(&lines);
-	json_array_foreach(json_object_get(j, "profiles"), i, profile) {
-		json_t *weights = json_object_get(profile, "weights"), *samples = json_object_get(profile, "samples");
+	json_array_foreach(json_object_get(j, "profiles"), i, profile)
+	{
+		json_t *weights = json_object_get(profile, "weights"),
+		       *samples = json_object_get(profile, "samples");
 		u64 sum = 0;
 
 		STR_EQ(str(profile, "type"), "sampled");
 		EQ(json_array_size(weights), json_array_size(samples));
 		EQ(num(profile, "startValue"), 0);
-		json_array_foreach(samples, k, sample) {
+		json_array_foreach(samples, k, sample)
+		{
 			u64 weight = (u64)json_integer_value(json_array_get(weights, k));
 
 			buf_puts(&lines, str(profile, "name"));
-			json_array_foreach(sample, m, frame)
-				buf_printf(&lines, "|%s", str(json_array_get(frames, (size_t)json_integer_value(frame)), "name"));
+			json_array_foreach(sample, m, frame) buf_printf(
+				&lines, "|%s",
+				str(json_array_get(frames, (size_t)json_integer_value(frame)),
+				    "name"));
 			buf_printf(&lines, " %" PRIu64 "\n", weight);
 			sum += weight;
 		}
@@ -121,7 +128,8 @@ static void test_speedscope(void)
 	OK(strstr(f.text.p, "</script>") == NULL);
 	speedscope_lines(j);
 	STR_EQ(sorted_lines(), ALL_LINES);
-	json_array_foreach(json_object_get(json_object_get(j, "shared"), "frames"), i, frame) {
+	json_array_foreach(json_object_get(json_object_get(j, "shared"), "frames"), i, frame)
+	{
 		if (!strcmp(str(frame, "name"), "do_mmu_update_[h]")) {
 			STR_EQ(str(frame, "file"), "arch/x86/mm.c");
 			EQ(num(frame, "line"), 15);
@@ -135,7 +143,7 @@ static void test_speedscope(void)
 	json_decref(j);
 
 	saved = f.p;
-	f.p.by_line = true;	/* lines have their own field: names stay */
+	f.p.by_line = true; /* lines have their own field: names stay */
 	f.p.unit = "ns";
 	j = parse(fixture_write(&f, "speedscope", &(struct view_opts){ .event = 1 },
 				&(struct render_opts){ .title = "dom0 \"x\"" }));
@@ -151,7 +159,8 @@ static void test_speedscope(void)
 
 static void test_json(void)
 {
-	json_t *j = parse(fixture_write(&f, "json", &(struct view_opts){ .event = -1 }, NULL)), *nodes, *frames, *value;
+	json_t *j = parse(fixture_write(&f, "json", &(struct view_opts){ .event = -1 }, NULL)),
+	       *nodes, *frames, *value;
 	size_t i, k, n;
 
 	STR_EQ(str(j, "format"), "xenflame-profile");
@@ -161,16 +170,21 @@ static void test_json(void)
 	frames = json_object_get(j, "frames");
 	n = json_array_size(json_object_get(nodes, "self"));
 	buf_clear(&lines);
-	json_array_foreach(json_object_get(nodes, "self"), i, value) {
+	json_array_foreach(json_object_get(nodes, "self"), i, value)
+	{
 		const char *path[16];
 		size_t depth = 0;
 
 		EQ(json_array_size(json_object_get(nodes, "parent")), n);
 		if (!json_integer_value(value))
 			continue;
-		for (k = i; k; k = (size_t)json_integer_value(json_array_get(json_object_get(nodes, "parent"), k)))
-			path[depth++] = str(json_array_get(frames, (size_t)json_integer_value(
-				json_array_get(json_object_get(nodes, "frame"), k))), "label");
+		for (k = i; k; k = (size_t)json_integer_value(
+				       json_array_get(json_object_get(nodes, "parent"), k)))
+			path[depth++] =
+				str(json_array_get(frames,
+						   (size_t)json_integer_value(json_array_get(
+							   json_object_get(nodes, "frame"), k))),
+				    "label");
 		while (depth)
 			buf_printf(&lines, "%s%s", path[depth - 1], depth > 1 ? "|" : ""), depth--;
 		buf_printf(&lines, " %" PRIu64 "\n", (u64)json_integer_value(value));
@@ -186,7 +200,8 @@ static void d3_lines(const json_t *node, const char *path)
 	json_t *child;
 	size_t i;
 
-	json_array_foreach(json_object_get(node, "children"), i, child) {
+	json_array_foreach(json_object_get(node, "children"), i, child)
+	{
 		snprintf(name, sizeof(name), "%s%s%s", path, *path ? "|" : "", str(child, "name"));
 		d3_lines(child, name);
 		self -= num(child, "value");

@@ -28,10 +28,12 @@ static inline void fixture_release(struct fixture *f)
 }
 
 /*
- * A frame below a node: "G name" is a group, "H name" hypervisor, "K name" kernel, "I name" an inlined user
- * function, "U name" a user one. Modules, files and lines follow from the kind and the length of the name.
+ * A frame below a node: "G name" is a group, "H name" hypervisor, "K name" kernel, "I name" an
+ * inlined user function, "U name" a user one. Modules, files and lines follow from the kind and the
+ * length of the name.
  */
-static inline node_id fixture_child_n(struct fixture *f, node_id parent, const char *name, size_t len)
+static inline node_id fixture_child_n(struct fixture *f, node_id parent, const char *name,
+				      size_t len)
 {
 	static const struct {
 		char kind;
@@ -48,12 +50,15 @@ static inline node_id fixture_child_n(struct fixture *f, node_id parent, const c
 
 	for (i = 0; i + 1 < ARRAY_SIZE(kinds) && kinds[i].kind != name[0]; i++)
 		;
-	return profile_child(&f->p, parent, profile_frame(&f->p, &(struct frame){
-		.function = strtab_add(&f->strings, name + 2, len - 2),
-		.module = strtab_adds(&f->strings, kinds[i].module),
-		.file = strtab_adds(&f->strings, kinds[i].file),
-		.line = kinds[i].file[0] ? (u32)len : 0,
-		.space = kinds[i].space, .flags = kinds[i].flags }));
+	return profile_child(
+		&f->p, parent,
+		profile_frame(&f->p, &(struct frame){
+					     .function = strtab_add(&f->strings, name + 2, len - 2),
+					     .module = strtab_adds(&f->strings, kinds[i].module),
+					     .file = strtab_adds(&f->strings, kinds[i].file),
+					     .line = kinds[i].file[0] ? (u32)len : 0,
+					     .space = kinds[i].space,
+					     .flags = kinds[i].flags }));
 }
 
 static inline node_id fixture_child(struct fixture *f, node_id parent, const char *name)
@@ -76,12 +81,13 @@ static inline node_id fixture_stack(struct fixture *f, const char *text)
 
 static inline void fixture_add(struct fixture *f, const char *event, const char *stack, u64 weight)
 {
-	profile_add(&f->p, profile_event(&f->p, strtab_adds(&f->strings, event)), fixture_stack(f, stack), 1, weight);
+	profile_add(&f->p, profile_event(&f->p, strtab_adds(&f->strings, event)),
+		    fixture_stack(f, stack), 1, weight);
 }
 
 /* What a writer makes of a view; valid until the next call. */
-static inline const char *fixture_write_view(struct fixture *f, const char *format, const struct view *v,
-					     const struct render_opts *ro)
+static inline const char *fixture_write_view(struct fixture *f, const char *format,
+					     const struct view *v, const struct render_opts *ro)
 {
 	const struct render_writer *w = render_writer_by_name(format);
 	struct render_input in = { .profile = &f->p, .view = v };
@@ -96,8 +102,8 @@ static inline const char *fixture_write_view(struct fixture *f, const char *form
 	return buf_str(&f->text);
 }
 
-static inline const char *fixture_write(struct fixture *f, const char *format, const struct view_opts *vo,
-					const struct render_opts *ro)
+static inline const char *fixture_write(struct fixture *f, const char *format,
+					const struct view_opts *vo, const struct render_opts *ro)
 {
 	static const struct view_opts no_view_opts;
 	static const struct render_opts no_render_opts;

@@ -14,7 +14,8 @@ static void test_table(void)
 	}
 	OK(render_writer_by_name("folde") == NULL);
 	OK(render_writer_by_path("x.folded") == render_writer_by_name("folded"));
-	OK(render_writer_by_path("dir.folded/x.speedscope.json") == render_writer_by_name("speedscope"));
+	OK(render_writer_by_path("dir.folded/x.speedscope.json") ==
+	   render_writer_by_name("speedscope"));
 	OK(render_writer_by_path("dir.folded/x") == NULL);
 	OK(render_writer_by_path("folded") == NULL);
 	OK(render_writer_by_path("") == NULL);
@@ -23,7 +24,8 @@ static void test_table(void)
 static void test_folded(void)
 {
 	fixture_add(&f, "cycles", "G app|U main|I helper", 3);
-	fixture_add(&f, "cycles", "G app|U main|I helper|K do_syscall_64|H do_mmu_update", 18446744073709551000U);
+	fixture_add(&f, "cycles", "G app|U main|I helper|K do_syscall_64|H do_mmu_update",
+		    18446744073709551000U);
 	fixture_add(&f, "cycles", "G app", 1);
 	fixture_add(&f, "cycles", "G a;b 7|U f(int, char*) 3", 5);
 	fixture_add(&f, "faults", "G app|U \xff\n", 9);
@@ -36,7 +38,8 @@ static void test_folded(void)
 			     &(struct render_opts){ .annotate_all = true }),
 	       "cycles;app 1\n"
 	       "cycles;app;main;helper_[i] 3\n"
-	       "cycles;app;main;helper_[i];do_syscall_64_[k];do_mmu_update_[h] 18446744073709551000\n"
+	       "cycles;app;main;helper_[i];do_syscall_64_[k];do_mmu_update_[h] "
+	       "18446744073709551000\n"
 	       "faults;app;%ff%0a 9\n");
 	f.p.by_line = true;
 	STR_EQ(fixture_write(&f, "folded", &(struct view_opts){ .focus = "^helper" }, NULL),
@@ -73,9 +76,12 @@ static void test_perf_script(void)
 	       "no comm?\xef\xbf\xbd     0     0.000013000:          4 faults: \n"
 	       "\t          4000a0 group ([unknown])\n"
 	       "\n");
-	/* A view that starts at a function has it in the comm's place; lines as -F +srcline has them. */
+	/* A view that starts at a function has it in the comm's place; lines as -F +srcline has
+	 * them. */
 	f.p.by_line = true;
-	STR_EQ(strstr(fixture_write(&f, "perf-script", &(struct view_opts){ .focus = "^(helper|only)" }, NULL), "\n#\n"),
+	STR_EQ(strstr(fixture_write(&f, "perf-script",
+				    &(struct view_opts){ .focus = "^(helper|only)" }, NULL),
+		      "\n#\n"),
 	       "\n#\nhelper     0     0.000000000:          7 cycles: \n"
 	       "\tffff82d040200020 do_mmu_update_[h] (xen-syms)\n"
 	       "  arch/x86/mm.c:15\n"
@@ -85,10 +91,18 @@ static void test_perf_script(void)
 	       "\n");
 }
 
-static void add_sample(const char *event, const char *stack, u64 time, u32 cpu, u32 pid, u32 tid, u64 weight)
+static void add_sample(const char *event, const char *stack, u64 time, u32 cpu, u32 pid, u32 tid,
+		       u64 weight)
 {
-	profile_add_sample(&f.p, &(struct profile_sample){ .time = time, .weight = weight, .cpu = cpu, .pid = pid, .tid = tid,
-		.node = fixture_stack(&f, stack), .event = profile_event(&f.p, strtab_adds(&f.strings, event)) });
+	profile_add_sample(&f.p,
+			   &(struct profile_sample){
+				   .time = time,
+				   .weight = weight,
+				   .cpu = cpu,
+				   .pid = pid,
+				   .tid = tid,
+				   .node = fixture_stack(&f, stack),
+				   .event = profile_event(&f.p, strtab_adds(&f.strings, event)) });
 }
 
 /* Samples that were kept are written in their order, filters honoured. */
@@ -99,8 +113,10 @@ static void test_perf_script_samples(void)
 	f.p.keep_samples = true;
 	add_sample("cycles", "G b|U main", 1002003004, 3, 7, 8, 250000);
 	add_sample("cycles", "G a|U main|U idle", 1002003005, 3, 7, 7, 250000);
-	add_sample("cycles", "G a|U main", UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 18446744073709051615U);
-	STR_EQ(strstr(fixture_write(&f, "perf-script", &(struct view_opts){ .hide = "idle" }, NULL), "\n#\n"),
+	add_sample("cycles", "G a|U main", UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+		   18446744073709051615U);
+	STR_EQ(strstr(fixture_write(&f, "perf-script", &(struct view_opts){ .hide = "idle" }, NULL),
+		      "\n#\n"),
 	       "\n#\nb     7/8     [003]     1.002003004:     250000 cycles: \n"
 	       "\t          400010 main (prog \"x\")\n"
 	       "\n"
@@ -109,11 +125,14 @@ static void test_perf_script_samples(void)
 	       "\n");
 }
 
-/* Nothing, a stack without frames, a very deep stack, the largest weight: no export fails or recurses. */
+/* Nothing, a stack without frames, a very deep stack, the largest weight: no export fails or
+ * recurses. */
 static void test_edges(void)
 {
-	static const char *const formats[] = { "folded", "perf-script", "speedscope", "speedscope-time", "pprof", "callgrind", "d3",
-		"json", "firefox", "chrome" };
+	static const char *const formats[] = {
+		"folded",    "perf-script", "speedscope", "speedscope-time", "pprof",
+		"callgrind", "d3",          "json",       "firefox",         "chrome"
+	};
 	const char *text;
 	node_id node = 0;
 	size_t i;
@@ -126,13 +145,14 @@ static void test_edges(void)
 		fixture_write(&f, formats[i], NULL, NULL);
 		fixture_write(&f, formats[i], &(struct view_opts){ .event = -1 }, NULL);
 		OK(f.text.n > 0 || i == 0);
-		fixture_add(&f, "e", "", 3);		/* no frame at all */
+		fixture_add(&f, "e", "", 3); /* no frame at all */
 		fixture_write(&f, formats[i], NULL, NULL);
 		fixture_write(&f, formats[i], &(struct view_opts){ .event = -1 }, NULL);
 		OK(f.text.n > 0);
 		for (k = 0, node = 0; k < 20000; k++)
 			node = fixture_child(&f, node, "U r");
-		profile_add_sample(&f.p, &(struct profile_sample){ .node = node, .weight = 5, .time = 7 });
+		profile_add_sample(
+			&f.p, &(struct profile_sample){ .node = node, .weight = 5, .time = 7 });
 		fixture_write(&f, formats[i], NULL, NULL);
 		OK(f.text.n > 0);
 	}

@@ -10,31 +10,48 @@
 
 /* sample_type */
 enum {
-	S_IP = 1 << 0, S_TID = 1 << 1, S_TIME = 1 << 2, S_ADDR = 1 << 3, S_READ = 1 << 4, S_CHAIN = 1 << 5, S_ID = 1 << 6,
-	S_CPU = 1 << 7, S_PERIOD = 1 << 8, S_STREAM = 1 << 9, S_RAW = 1 << 10, S_BRANCH = 1 << 11, S_REGS = 1 << 12,
-	S_STACK = 1 << 13, S_WEIGHT = 1 << 14, S_DATA_SRC = 1 << 15, S_IDENTIFIER = 1 << 16, S_TRANSACTION = 1 << 17,
-	S_REGS_INTR = 1 << 18, S_PHYS = 1 << 19, S_CGROUP = 1 << 21,
+	S_IP = 1 << 0,
+	S_TID = 1 << 1,
+	S_TIME = 1 << 2,
+	S_ADDR = 1 << 3,
+	S_READ = 1 << 4,
+	S_CHAIN = 1 << 5,
+	S_ID = 1 << 6,
+	S_CPU = 1 << 7,
+	S_PERIOD = 1 << 8,
+	S_STREAM = 1 << 9,
+	S_RAW = 1 << 10,
+	S_BRANCH = 1 << 11,
+	S_REGS = 1 << 12,
+	S_STACK = 1 << 13,
+	S_WEIGHT = 1 << 14,
+	S_DATA_SRC = 1 << 15,
+	S_IDENTIFIER = 1 << 16,
+	S_TRANSACTION = 1 << 17,
+	S_REGS_INTR = 1 << 18,
+	S_PHYS = 1 << 19,
+	S_CGROUP = 1 << 21,
 };
 
-#define FLAG_FREQ	((u64)1 << 10)
-#define FLAG_ID_ALL	((u64)1 << 18)
-#define FLAG_INHERIT	((u64)1 << 1)
+#define FLAG_FREQ    ((u64)1 << 10)
+#define FLAG_ID_ALL  ((u64)1 << 18)
+#define FLAG_INHERIT ((u64)1 << 1)
 
 struct attr_spec {
 	u32 type;
 	u64 config, period, sample_type, read_format, flags, branch_type, regs_user;
-	u32 size;		/* 0: 128 */
+	u32 size; /* 0: 128 */
 	u64 ids[4];
 	u32 nids;
 };
 
 struct build {
-	struct buf data;	/* records */
+	struct buf data; /* records */
 	struct attr_spec attrs[8];
 	u32 nattrs;
 	bool big, v1, pipe;
-	struct buf feat[64];	/* by feature number */
-	size_t rec;		/* start of the record that is being made */
+	struct buf feat[64]; /* by feature number */
+	size_t rec;          /* start of the record that is being made */
 };
 
 static inline void b_int(const struct build *b, struct buf *to, u64 v, int n)
@@ -116,7 +133,8 @@ static inline void rec_tail(struct build *b, u32 a, u32 pid, u32 tid, u64 time, 
 	rec_end(b);
 }
 
-static inline void rec_comm(struct build *b, u32 pid, u32 tid, const char *name, u64 time, bool exec)
+static inline void rec_comm(struct build *b, u32 pid, u32 tid, const char *name, u64 time,
+			    bool exec)
 {
 	rec_begin(b, 3, exec ? 0x2000 : 0);
 	b32(b, pid);
@@ -126,7 +144,8 @@ static inline void rec_comm(struct build *b, u32 pid, u32 tid, const char *name,
 }
 
 /* type 7 fork, 4 exit */
-static inline void rec_task(struct build *b, u32 type, u16 misc, u32 pid, u32 ppid, u32 tid, u32 ptid, u64 time)
+static inline void rec_task(struct build *b, u32 type, u16 misc, u32 pid, u32 ppid, u32 tid,
+			    u32 ptid, u64 time)
 {
 	rec_begin(b, type, misc);
 	b32(b, pid);
@@ -137,7 +156,8 @@ static inline void rec_task(struct build *b, u32 type, u16 misc, u32 pid, u32 pp
 	rec_tail(b, 0, pid, tid, time, b->attrs[0].ids[0]);
 }
 
-static inline void rec_mmap(struct build *b, u16 misc, u32 pid, u64 addr, u64 len, u64 pgoff, const char *name, u64 time)
+static inline void rec_mmap(struct build *b, u16 misc, u32 pid, u64 addr, u64 len, u64 pgoff,
+			    const char *name, u64 time)
 {
 	rec_begin(b, 1, misc);
 	b32(b, pid);
@@ -150,8 +170,8 @@ static inline void rec_mmap(struct build *b, u16 misc, u32 pid, u64 addr, u64 le
 }
 
 /* IP TID TIME PERIOD CHAIN, and IDENTIFIER or ID when the attr has it. */
-static inline void rec_sample(struct build *b, u32 a, u16 misc, u64 ip, u32 pid, u32 tid, u64 time, u64 id, u64 period,
-			      const u64 *chain, u32 n)
+static inline void rec_sample(struct build *b, u32 a, u16 misc, u64 ip, u32 pid, u32 tid, u64 time,
+			      u64 id, u64 period, const u64 *chain, u32 n)
 {
 	u64 st = b->attrs[a].sample_type;
 	u32 i;
@@ -216,13 +236,14 @@ static inline void put_attr(const struct build *b, struct buf *o, const struct a
 	if (size > 80)
 		b_int(b, o, a->regs_user, 8);
 	while (o->n - start < size)
-		buf_putc(o, (char)0x5a);	/* what is newer than the reader knows */
+		buf_putc(o, (char)0x5a); /* what is newer than the reader knows */
 }
 
 /* The whole file. */
 static inline void build_file(const struct build *b, struct buf *o)
 {
-	u64 bits = 0, stride = (b->attrs[0].size ? b->attrs[0].size : 128) + 16, ids = 104, at, data, k = 0;
+	u64 bits = 0, stride = (b->attrs[0].size ? b->attrs[0].size : 128) + 16, ids = 104, at,
+	    data, k = 0;
 	u32 i, j;
 
 	buf_clear(o);
@@ -317,7 +338,7 @@ static inline void build_release(struct build *b)
 
 struct got {
 	struct perf_item it;
-	char *name;		/* comm, file name, symbol */
+	char *name; /* comm, file name, symbol */
 	u64 *chain, *regs, *lbr;
 	u8 *stack;
 };
@@ -328,9 +349,9 @@ struct result {
 	struct diag diag;
 	struct perf_reader *r;
 	struct error err;
-	int ret;		/* of the last perf_next(), or -2: not opened */
+	int ret; /* of the last perf_next(), or -2: not opened */
 	u32 samples;
-	bool quiet;		/* items are only counted */
+	bool quiet; /* items are only counted */
 };
 
 static inline void *mem_dup(const void *p, size_t n)
@@ -366,18 +387,15 @@ static inline void result_open(struct result *res, const char *path)
 			g.name = xstrdup(strtab_get(&res->strings, it.sample.comm));
 			g.chain = mem_dup(it.sample.chain, it.sample.chain_nr * sizeof(u64));
 			g.regs = mem_dup(it.sample.user_regs,
-				     it.sample.user_regs ? 8 * (size_t)__builtin_popcountll(it.sample.user_mask) : 0);
+					 it.sample.user_regs ? 8 * (size_t)__builtin_popcountll(
+									   it.sample.user_mask)
+							     : 0);
 			g.lbr = mem_dup(it.sample.lbr_from, it.sample.lbr_nr * sizeof(u64));
 			g.stack = mem_dup(it.sample.stack, it.sample.stack_size);
 			break;
-		case ITEM_MMAP:
-			g.name = xstrdup(it.mmap.filename);
-			break;
-		case ITEM_KSYMBOL:
-			g.name = xstrdup(it.ksymbol.name);
-			break;
-		default:
-			break;
+		case ITEM_MMAP: g.name = xstrdup(it.mmap.filename); break;
+		case ITEM_KSYMBOL: g.name = xstrdup(it.ksymbol.name); break;
+		default: break;
 		}
 		vec_push(&res->v, g);
 	}

@@ -2,16 +2,18 @@
 /* perf.data: every record type and oddity, on bytes made by hand. */
 #include "tests/unit/perf-build.h"
 
-#define KERNEL		((u64)-128)
-#define USER		((u64)-512)
-#define DEFERRED	((u64)-640)
-#define COMMON		(S_IP | S_TID | S_TIME | S_PERIOD | S_CHAIN)
+#define KERNEL   ((u64)-128)
+#define USER     ((u64)-512)
+#define DEFERRED ((u64)-640)
+#define COMMON   (S_IP | S_TID | S_TIME | S_PERIOD | S_CHAIN)
 
 static void one_event(struct build *b, u64 sample_type)
 {
 	memset(b, 0, sizeof(*b));
 	b->nattrs = 1;
-	b->attrs[0] = (struct attr_spec){ .sample_type = sample_type, .flags = FLAG_FREQ | FLAG_ID_ALL, .period = 999 };
+	b->attrs[0] = (struct attr_spec){ .sample_type = sample_type,
+					  .flags = FLAG_FREQ | FLAG_ID_ALL,
+					  .period = 999 };
 }
 
 static const struct perf_sample *nth_sample(const struct result *res, u32 n, const struct got **g)
@@ -147,15 +149,14 @@ static void test_tasks(void)
 		u32 pid, tid;
 		const char *comm;
 	} want[] = {
-		{ 7, 7, "shell" },		/* named before */
-		{ 8, 8, "shell" },		/* inherited at fork */
-		{ 8, 8, "make" },		/* after exec */
-		{ 8, 9, "make" },		/* thread: inherited */
-		{ 8, 9, "worker" },		/* renamed itself */
-		{ 8, 77, "make" },		/* a thread that was never seen: its process's */
-		{ 99, 99, ":99" },
-		{ 0, 0, "swapper" },
-		{ 8, 8, "make" },		/* not touched by its thread's name */
+		{ 7, 7, "shell" },  /* named before */
+		{ 8, 8, "shell" },  /* inherited at fork */
+		{ 8, 8, "make" },   /* after exec */
+		{ 8, 9, "make" },   /* thread: inherited */
+		{ 8, 9, "worker" }, /* renamed itself */
+		{ 8, 77, "make" },  /* a thread that was never seen: its process's */
+		{ 99, 99, ":99" },  { 0, 0, "swapper" },
+		{ 8, 8, "make" }, /* not touched by its thread's name */
 	};
 
 	one_event(&b, S_IP | S_TID | S_TIME);
@@ -168,9 +169,10 @@ static void test_tasks(void)
 	for (i = 0; i < ARRAY_SIZE(want); i++)
 		rec_sample(&b, 0, 2, 0x1000, want[i].pid, want[i].tid,
 			   (const u64[]){ 5, 20, 35, 45, 55, 60, 61, 62, 63 }[i], 0, 0, NULL, 0);
-	rec_task(&b, 4, 0, 8, 7, 8, 7, 70);	/* the first thread ends, another lives */
+	rec_task(&b, 4, 0, 8, 7, 8, 7, 70); /* the first thread ends, another lives */
 	rec_task(&b, 4, 0, 8, 8, 9, 8, 80);
-	rec_task(&b, 7, 0x2000, 50, 1, 50, 1, 90);	/* made up by perf for what ran before: no copy of mappings */
+	rec_task(&b, 7, 0x2000, 50, 1, 50, 1,
+		 90); /* made up by perf for what ran before: no copy of mappings */
 	result_build(&res, &b);
 	EQ(res.ret, 0);
 	EQ(res.samples, ARRAY_SIZE(want));
@@ -308,7 +310,7 @@ static void test_lost(void)
 	rec_begin(&b, 13, 0);
 	b64(&b, 2);
 	rec_tail(&b, 0, 0, 0, 6, 0);
-	rec_begin(&b, 13, 0x8000);	/* left out by a filter of the user's */
+	rec_begin(&b, 13, 0x8000); /* left out by a filter of the user's */
 	b64(&b, 1000);
 	rec_tail(&b, 0, 0, 0, 7, 0);
 	result_build(&res, &b);
@@ -326,7 +328,7 @@ static void test_events(void)
 	} types[] = {
 		{ COMMON | S_IDENTIFIER, COMMON | S_IDENTIFIER },
 		{ COMMON | S_ID, COMMON | S_ID },
-		{ COMMON | S_ID, (COMMON & ~(u64)S_TIME) | S_ID },	/* differing places */
+		{ COMMON | S_ID, (COMMON & ~(u64)S_TIME) | S_ID }, /* differing places */
 		{ COMMON | S_ID | S_ADDR, COMMON | S_ID | S_CPU },
 	};
 	static const u64 chain[] = { USER, 0x1111 };
@@ -341,13 +343,20 @@ static void test_events(void)
 		printf("# sample types 0x%" PRIx64 " 0x%" PRIx64 "\n", types[t].a, types[t].b);
 		memset(&b, 0, sizeof(b));
 		b.nattrs = 2;
-		b.attrs[0] = (struct attr_spec){ .sample_type = types[t].a, .flags = FLAG_ID_ALL, .ids = { 11, 12 }, .nids = 2 };
-		b.attrs[1] = (struct attr_spec){ .type = 1, .config = 2, .sample_type = types[t].b, .flags = FLAG_ID_ALL,
-						 .ids = { 21, 22 }, .nids = 2 };
+		b.attrs[0] = (struct attr_spec){ .sample_type = types[t].a,
+						 .flags = FLAG_ID_ALL,
+						 .ids = { 11, 12 },
+						 .nids = 2 };
+		b.attrs[1] = (struct attr_spec){ .type = 1,
+						 .config = 2,
+						 .sample_type = types[t].b,
+						 .flags = FLAG_ID_ALL,
+						 .ids = { 21, 22 },
+						 .nids = 2 };
 		rec_sample(&b, 0, 2, 0x1111, 1, 1, 10, 11, 100, chain, 2);
 		rec_sample(&b, 1, 2, 0x2222, 1, 1, 20, 22, 200, chain, 2);
 		rec_sample(&b, 0, 2, 0x3333, 1, 1, 30, 12, 300, chain, 2);
-		rec_sample(&b, 0, 2, 0x4444, 1, 1, 40, 999, 400, chain, 2);	/* nobody's */
+		rec_sample(&b, 0, 2, 0x4444, 1, 1, 40, 999, 400, chain, 2); /* nobody's */
 		result_build(&res, &b);
 		EQ(res.ret, 0);
 		EQ(res.samples, 4);
@@ -395,7 +404,8 @@ static void test_read_formats(void)
 			for (i = 0; i < 3; i++) {
 				b64(&b, 1000 + i);
 				if (rf & 4)
-					b64(&b, 500 + i);	/* ids that nobody has: the sample is given whole */
+					b64(&b, 500 + i); /* ids that nobody has: the sample is
+							     given whole */
 				if (rf & 16)
 					b64(&b, 0);
 			}
@@ -435,7 +445,8 @@ static void group_sample(struct build *b, u64 time, u32 tid, u64 v0, u64 v1)
 	rec_end(b);
 }
 
-/* Leader sampling: a sample is one of each member that has counted since, with the difference as its period. */
+/* Leader sampling: a sample is one of each member that has counted since, with the difference as
+ * its period. */
 static void test_group(void)
 {
 	struct result res = { .ret = 0 };
@@ -450,14 +461,19 @@ static void test_group(void)
 	for (inherit = 0; inherit < 2; inherit++) {
 		memset(&b, 0, sizeof(b));
 		b.nattrs = 2;
-		b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ, .read_format = 4 | 8 | 16,
-						 .flags = FLAG_ID_ALL | (inherit ? FLAG_INHERIT : 0), .ids = { 11 }, .nids = 1 };
+		b.attrs[0] =
+			(struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ,
+					    .read_format = 4 | 8 | 16,
+					    .flags = FLAG_ID_ALL | (inherit ? FLAG_INHERIT : 0),
+					    .ids = { 11 },
+					    .nids = 1 };
 		b.attrs[1] = b.attrs[0];
 		b.attrs[1].config = 1;
 		b.attrs[1].ids[0] = 21;
 		group_sample(&b, 10, 1, 100, 7);
-		group_sample(&b, 20, 1, 150, 7);	/* the second has not counted */
-		group_sample(&b, 30, inherit ? 1 : 2, 160, 8);	/* another thread, but counters that are shared */
+		group_sample(&b, 20, 1, 150, 7); /* the second has not counted */
+		group_sample(&b, 30, inherit ? 1 : 2, 160,
+			     8); /* another thread, but counters that are shared */
 		result_build(&res, &b);
 		EQ(res.samples, ARRAY_SIZE(want));
 		for (i = 0; i < ARRAY_SIZE(want); i++) {
@@ -475,8 +491,12 @@ static void test_group(void)
 	/* A group sample that is cut short gives nothing, now or later. */
 	memset(&b, 0, sizeof(b));
 	b.nattrs = 2;
-	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ | S_CHAIN,
-					 .read_format = 4 | 8 | 16, .flags = FLAG_ID_ALL, .ids = { 11 }, .nids = 1 };
+	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ |
+							S_CHAIN,
+					 .read_format = 4 | 8 | 16,
+					 .flags = FLAG_ID_ALL,
+					 .ids = { 11 },
+					 .nids = 1 };
 	b.attrs[1] = b.attrs[0];
 	b.attrs[1].ids[0] = 21;
 	group_sample(&b, 10, 1, 100, 7);
@@ -488,8 +508,11 @@ static void test_group(void)
 	/* Inherited counters count by thread. */
 	memset(&b, 0, sizeof(b));
 	b.nattrs = 2;
-	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ, .read_format = 4 | 8 | 16,
-					 .flags = FLAG_ID_ALL | FLAG_INHERIT, .ids = { 11 }, .nids = 1 };
+	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ,
+					 .read_format = 4 | 8 | 16,
+					 .flags = FLAG_ID_ALL | FLAG_INHERIT,
+					 .ids = { 11 },
+					 .nids = 1 };
 	b.attrs[1] = b.attrs[0];
 	b.attrs[1].ids[0] = 21;
 	group_sample(&b, 10, 1, 100, 0);
@@ -504,7 +527,8 @@ static void test_group(void)
 	build_release(&b);
 }
 
-/* Everything that can stand in a sample, in order; the raw data make what follows lie at odd addresses. */
+/* Everything that can stand in a sample, in order; the raw data make what follows lie at odd
+ * addresses. */
 static void test_all_fields(void)
 {
 	struct result res = { .ret = 0 };
@@ -515,13 +539,15 @@ static void test_all_fields(void)
 
 	for (big = 0; big < 2; big++)
 		for (raw = 0; raw < 9; raw++) {
-			one_event(&b, S_IDENTIFIER | COMMON | S_ADDR | S_ID | S_STREAM | S_CPU | S_READ | S_RAW | S_BRANCH |
-				  S_REGS | S_STACK | S_WEIGHT | S_DATA_SRC | S_TRANSACTION | S_REGS_INTR | S_PHYS | S_CGROUP);
+			one_event(&b, S_IDENTIFIER | COMMON | S_ADDR | S_ID | S_STREAM | S_CPU |
+					      S_READ | S_RAW | S_BRANCH | S_REGS | S_STACK |
+					      S_WEIGHT | S_DATA_SRC | S_TRANSACTION | S_REGS_INTR |
+					      S_PHYS | S_CGROUP);
 			b.big = big;
 			b.attrs[0].branch_type = 1 << 11 | 1 << 17;
 			b.attrs[0].regs_user = 1 << 8 | 1 << 7 | 1 << 6;
 			rec_begin(&b, 9, 0x4002);
-			b64(&b, 1);		/* IDENTIFIER */
+			b64(&b, 1); /* IDENTIFIER */
 			b64(&b, 0x401000);
 			b32(&b, 70);
 			b32(&b, 71);
@@ -529,34 +555,34 @@ static void test_all_fields(void)
 			b64(&b, 0xadd);
 			b64(&b, 1);
 			b64(&b, 2);
-			b32(&b, 3);		/* CPU */
+			b32(&b, 3); /* CPU */
 			b32(&b, 0);
 			b64(&b, 4000);
-			b64(&b, 99);		/* READ */
+			b64(&b, 99); /* READ */
 			b64(&b, 2);
 			b64(&b, USER);
 			b64(&b, 0x401000);
 			b32(&b, 4 + raw);
 			for (i = 0; i < 4 + raw; i++)
 				b8(&b, 0xee);
-			b64(&b, 2);		/* BRANCH_STACK */
+			b64(&b, 2); /* BRANCH_STACK */
 			b64(&b, 0);
 			for (i = 0; i < 2; i++) {
 				b64(&b, 0x1000 + i);
 				b64(&b, 0x2000 + i);
 				b64(&b, 0);
 			}
-			b64(&b, 2);		/* REGS_USER, 64 bit */
+			b64(&b, 2); /* REGS_USER, 64 bit */
 			b64(&b, 0xb9);
 			b64(&b, 0x59);
 			b64(&b, 0x19);
-			b64(&b, 16);		/* STACK_USER */
+			b64(&b, 16); /* STACK_USER */
 			for (i = 0; i < 16; i++)
 				b8(&b, i);
 			b64(&b, 9);
 			for (i = 0; i < 3; i++)
 				b64(&b, 0);
-			b64(&b, 0);		/* REGS_INTR, none */
+			b64(&b, 0); /* REGS_INTR, none */
 			b64(&b, 0);
 			b64(&b, 0);
 			while (b.data.n % 8)
@@ -597,7 +623,7 @@ static void test_periods(void)
 
 	one_event(&b, S_IP);
 	b.attrs[0].flags = 0;
-	b.attrs[0].period = 1000000;		/* -c: known from the event */
+	b.attrs[0].period = 1000000; /* -c: known from the event */
 	rec_sample(&b, 0, 2, 1, 0, 0, 0, 0, 0, NULL, 0);
 	result_build(&res, &b);
 	EQ(nth_sample(&res, 0, NULL)->period, 1000000);
@@ -607,7 +633,7 @@ static void test_periods(void)
 	result_release(&res);
 	build_release(&b);
 
-	one_event(&b, S_IP);			/* a frequency is no period */
+	one_event(&b, S_IP); /* a frequency is no period */
 	rec_sample(&b, 0, 2, 1, 0, 0, 0, 0, 0, NULL, 0);
 	result_build(&res, &b);
 	EQ(nth_sample(&res, 0, NULL)->period, 1);
@@ -637,14 +663,15 @@ static void test_machines(void)
 	b64(&b, 0);
 	b64(&b, 0);
 	b64(&b, 0);
-	b64(&b, 4321);		/* machine_pid, vcpu of the second */
+	b64(&b, 4321); /* machine_pid, vcpu of the second */
 	b64(&b, 3);
 	rec_end(&b);
 	rec_sample(&b, 0, 4, 1, 9, 9, 10, 5, 1, NULL, 0);
 	rec_sample(&b, 0, 5, 1, 9, 9, 20, 6, 1, NULL, 0);
 	result_build(&res, &b);
 	s = nth_sample(&res, 0, NULL);
-	OK(s && s->machine_pid == 0 && s->vcpu == PERF_NO_CPU && s->cpumode == CPUMODE_GUEST_KERNEL);
+	OK(s && s->machine_pid == 0 && s->vcpu == PERF_NO_CPU &&
+	   s->cpumode == CPUMODE_GUEST_KERNEL);
 	s = nth_sample(&res, 1, NULL);
 	OK(s && s->machine_pid == 4321 && s->vcpu == 3 && s->cpumode == CPUMODE_GUEST_USER);
 	result_release(&res);
@@ -690,7 +717,8 @@ static void test_order(void)
 	/* Many records without rounds, times from back to front and interleaved. */
 	one_event(&b, S_IP | S_TIME);
 	for (i = 0; i < 5000; i++)
-		rec_sample(&b, 0, 2, i, 0, 0, 1 + (i % 2 ? 10000 - i : i * 7 % 1000), 0, 0, NULL, 0);
+		rec_sample(&b, 0, 2, i, 0, 0, 1 + (i % 2 ? 10000 - i : i * 7 % 1000), 0, 0, NULL,
+			   0);
 	result_build(&res, &b);
 	EQ(res.samples, 5000);
 	for (i = 1; i < res.v.n; i++) {
@@ -704,7 +732,8 @@ static void test_order(void)
 	build_release(&b);
 }
 
-/* Without sample_id_all only samples have a time: the order of the file says where the others belong. */
+/* Without sample_id_all only samples have a time: the order of the file says where the others
+ * belong. */
 static void test_no_trailer(void)
 {
 	static const char *const want[] = { "old", "old", "new", "new" };
@@ -733,7 +762,7 @@ static void test_no_trailer(void)
 			STR_EQ(g->name, want[i]);
 	EQ(diag_count(&res.diag, DIAG_OUT_OF_ORDER), 0);
 	g = nth_item(&res, ITEM_MMAP, 0);
-	OK(g && g == &res.v.v[3]);	/* between the last two samples */
+	OK(g && g == &res.v.v[3]); /* between the last two samples */
 	result_release(&res);
 	build_release(&b);
 }
@@ -769,11 +798,11 @@ static void test_deferred(void)
 		merged = open = 0;
 		rec_sample(&b, 0, 1, 1, 1, 11, 10, 0, 1, first, 4);
 		rec_sample(&b, 0, 1, 1, 1, 12, 11, 0, 1, other, 4);
-		rec_sample(&b, 0, 1, 1, 1, 11, 12, 0, 1, first, 4);	/* the same cookie twice */
-		rec_sample(&b, 0, 1, 1, 1, 13, 13, 0, 1, lost, 4);	/* never answered */
+		rec_sample(&b, 0, 1, 1, 1, 11, 12, 0, 1, first, 4); /* the same cookie twice */
+		rec_sample(&b, 0, 1, 1, 1, 13, 13, 0, 1, lost, 4);  /* never answered */
 		rec_deferred(&b, 11, 20, 100, user, 3);
-		rec_deferred(&b, 12, 21, 200, bare, 1);			/* without a marker of its own */
-		rec_deferred(&b, 14, 22, 100, user, 3);			/* another thread's */
+		rec_deferred(&b, 12, 21, 200, bare, 1); /* without a marker of its own */
+		rec_deferred(&b, 14, 22, 100, user, 3); /* another thread's */
 		result_build(&res, &b);
 		EQ(res.ret, 0);
 		EQ(res.samples, 4);
@@ -827,20 +856,21 @@ static void test_skipping(void)
 		rec_end(&b);
 		rec_begin(&b, 99, 0);
 		rec_end(&b);
-		rec_begin(&b, 66, 0);		/* TRACING_DATA: 12 bytes, then 13 outside, padded */
+		rec_begin(&b, 66, 0); /* TRACING_DATA: 12 bytes, then 13 outside, padded */
 		b32(&b, 13);
 		rec_end(&b);
 		buf_puts(&b.data, "abcdefghijklmnop");
 		rec_sample(&b, 0, 2, 1, 1, 1, 10, 0, 1, chain, 2);
-		rec_begin(&b, 71, 0);		/* AUXTRACE: 24 bytes outside */
+		rec_begin(&b, 71, 0); /* AUXTRACE: 24 bytes outside */
 		b64(&b, 24);
 		b64(&b, 0);
 		b64(&b, 0);
 		b64(&b, 0);
 		rec_end(&b);
-		buf_puts(&b.data, "\xff\xff\xff\xff\xff\xff\xff\xff" "0123456789abcdef");
+		buf_puts(&b.data, "\xff\xff\xff\xff\xff\xff\xff\xff"
+				  "0123456789abcdef");
 		rec_sample(&b, 0, 2, 1, 1, 1, 20, 0, 1, chain, 2);
-		rec_begin(&b, 5, 0);		/* THROTTLE */
+		rec_begin(&b, 5, 0); /* THROTTLE */
 		b64(&b, 20);
 		b64(&b, 1);
 		b64(&b, 1);
@@ -853,7 +883,7 @@ static void test_skipping(void)
 		EQ(diag_count(&res.diag, DIAG_UNKNOWN_RECORD), 4);
 		EQ(diag_count(&res.diag, DIAG_UNKNOWN_FEATURE), 1);
 		EQ(diag_count(&res.diag, DIAG_TRUNCATED), 0);
-		EQ(diag_count(&res.diag, DIAG_NOTE), 2);	/* throttled, and the trace left out */
+		EQ(diag_count(&res.diag, DIAG_NOTE), 2); /* throttled, and the trace left out */
 		result_release(&res);
 		build_release(&b);
 	}
@@ -881,7 +911,8 @@ static void test_features(void)
 	b_int(&b, &b.feat[11], 3, 4);
 	for (i = 0; i < 3; i++) {
 		b_int(&b, &b.feat[11], 8, 4);
-		buf_put(&b.feat[11], (const char *[]){ "perf\0\0\0\0", "record\0\0", "-a\0\0\0\0\0\0" }[i], 8);
+		buf_put(&b.feat[11],
+			(const char *[]){ "perf\0\0\0\0", "record\0\0", "-a\0\0\0\0\0\0" }[i], 8);
 	}
 	/* BUILD_ID: one with a size of 16, one of 20 */
 	for (i = 0; i < 2; i++) {
@@ -930,7 +961,8 @@ static void test_features(void)
 	build_release(&b);
 }
 
-/* Which addresses are the hypervisor's is known for x86-64 alone, which is taken when nothing is said. */
+/* Which addresses are the hypervisor's is known for x86-64 alone, which is taken when nothing is
+ * said. */
 static void test_arch(void)
 {
 	static const struct {
@@ -982,10 +1014,16 @@ static void test_names(void)
 		u64 config, flags;
 		const char *name;
 	} want[] = {
-		{ 0, 0, 0, "cycles" }, { 0, 1, 1 << 5 | 1 << 6, "instructions:u" }, { 1, 0, 3 << 15, "cpu-clock:ppp" },
-		{ 1, 9, 0, "dummy" }, { 3, 0x10000, 0, "L1-dcache-load-misses" }, { 3, 2, 0, "LLC-loads" },
+		{ 0, 0, 0, "cycles" },
+		{ 0, 1, 1 << 5 | 1 << 6, "instructions:u" },
+		{ 1, 0, 3 << 15, "cpu-clock:ppp" },
+		{ 1, 9, 0, "dummy" },
+		{ 3, 0x10000, 0, "L1-dcache-load-misses" },
+		{ 3, 2, 0, "LLC-loads" },
 		{ 3, 0x200, 0, "L1-dcache-prefetches" },
-		{ 4, 0x1c2, 1 << 4 | 1 << 6, "raw-0x1c2:k" }, { 0, 77, 0, "pmu-0/0x4d/" }, { 2, 300, 0, "tracepoint-300" },
+		{ 4, 0x1c2, 1 << 4 | 1 << 6, "raw-0x1c2:k" },
+		{ 0, 77, 0, "pmu-0/0x4d/" },
+		{ 2, 300, 0, "tracepoint-300" },
 	};
 	struct result res = { .ret = 0 };
 	struct build b;
@@ -1014,12 +1052,20 @@ static void rich(struct build *b, bool pipe)
 	memset(b, 0, sizeof(*b));
 	b->pipe = pipe;
 	b->nattrs = 2;
-	b->attrs[0] = (struct attr_spec){ .sample_type = COMMON | S_ID, .flags = FLAG_ID_ALL, .ids = { 1 }, .nids = 1 };
-	b->attrs[1] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ | S_RAW | S_BRANCH | S_REGS | S_STACK,
-					  .read_format = 4 | 8, .flags = FLAG_ID_ALL, .branch_type = 1 << 11,
-					  .regs_user = 3, .ids = { 2 }, .nids = 1 };
+	b->attrs[0] = (struct attr_spec){
+		.sample_type = COMMON | S_ID, .flags = FLAG_ID_ALL, .ids = { 1 }, .nids = 1
+	};
+	b->attrs[1] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_ID | S_READ |
+							 S_RAW | S_BRANCH | S_REGS | S_STACK,
+					  .read_format = 4 | 8,
+					  .flags = FLAG_ID_ALL,
+					  .branch_type = 1 << 11,
+					  .regs_user = 3,
+					  .ids = { 2 },
+					  .nids = 1 };
 	fill(b);
-	rec_mmap(b, 1, UINT32_MAX, 0xffffffff81000000ULL, 0x1000000, 0xffffffff81000000ULL, "[kernel.kallsyms]_text", 0);
+	rec_mmap(b, 1, UINT32_MAX, 0xffffffff81000000ULL, 0x1000000, 0xffffffff81000000ULL,
+		 "[kernel.kallsyms]_text", 0);
 	for (i = 0; i < 3; i++) {
 		rec_sample(b, 0, 1, 1, 7, 7, 100 + i, 1, 1, i ? chain : deferred, i ? 5 : 4);
 		rec_begin(b, 9, 2);
@@ -1119,12 +1165,13 @@ static void test_bit_flips(void)
 		build_release(&b);
 	}
 	EQ(bad, 0);
-	OK(read > 2000);		/* most of them can be read for the greater part */
+	OK(read > 2000); /* most of them can be read for the greater part */
 	buf_release(&o);
 	buf_release(&c);
 }
 
-/* Each 8-, 4- and 2-byte word in turn as 0, 1 and the largest value: whatever is a length or an offset is among them. */
+/* Each 8-, 4- and 2-byte word in turn as 0, 1 and the largest value: whatever is a length or an
+ * offset is among them. */
 static void test_lengths(void)
 {
 	static const u64 values[] = { 0, 1, UINT64_MAX, (u64)1 << 63, UINT32_MAX };
@@ -1167,7 +1214,7 @@ static void test_bad_records(void)
 
 	one_event(&b, COMMON);
 	rec_sample(&b, 0, 2, 1, 1, 1, 10, 0, 1, chain, 2);
-	rec_begin(&b, 9, 2);		/* a chain that is longer than its record */
+	rec_begin(&b, 9, 2); /* a chain that is longer than its record */
 	b64(&b, 1);
 	b32(&b, 1);
 	b32(&b, 1);

@@ -44,9 +44,11 @@ static void recording(struct buf *o)
 	struct build b = { .nattrs = 1 };
 	u32 i;
 
-	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_PERIOD | S_CHAIN, .flags = FLAG_ID_ALL };
+	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME | S_PERIOD | S_CHAIN,
+					 .flags = FLAG_ID_ALL };
 	for (i = 0; i < 5000; i++)
-		rec_sample(&b, 0, 2, 0x401000, 1, 1, 1000 + hash_u64(i) % 100000, 0, hash_u64(i), chain, 2);
+		rec_sample(&b, 0, 2, 0x401000, 1, 1, 1000 + hash_u64(i) % 100000, 0, hash_u64(i),
+			   chain, 2);
 	build_file(&b, o);
 	build_release(&b);
 }
@@ -107,7 +109,10 @@ static void test_unknown_format(void)
 
 static size_t pack(u8 *out, size_t cap, const void *p, size_t n)
 {
-	z_stream z = { .next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)cap };
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)p,
+		       .avail_in = (uInt)n,
+		       .next_out = out,
+		       .avail_out = (uInt)cap };
 
 	if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		abort();
@@ -188,7 +193,8 @@ static void test_folder(void)
 	u32 k, f;
 
 	EQ(mkdir(folder, 0777), 0);
-	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME, .flags = FLAG_ID_ALL };
+	b.attrs[0] = (struct attr_spec){ .sample_type = S_IP | S_TID | S_TIME,
+					 .flags = FLAG_ID_ALL };
 	rec_comm(&b, 5, 5, "early", 0, false);
 	rec_comm(&b, 5, 5, "late", 5000, false);
 	build_file(&b, &o);
@@ -204,9 +210,9 @@ static void test_folder(void)
 		path = write_file(name, b.data.p, b.data.n);
 		free(path);
 	}
-	path = write_file("folder/data.12", "", 0);		/* a thread that saw nothing */
+	path = write_file("folder/data.12", "", 0); /* a thread that saw nothing */
 	free(path);
-	path = write_file("folder/data.old", "junk", 4);	/* not one of them */
+	path = write_file("folder/data.old", "junk", 4); /* not one of them */
 	free(path);
 	result_open(&res, folder);
 	EQ(res.ret, 0);

@@ -68,7 +68,9 @@ static void test_ids(void)
 
 	buf_puts(&o, "PERFILE2");
 	for (i = 0; i < 12; i++)
-		b_int(&b, &o, (const u64[]){ 104, 80, 104, 80 * n, 104 + 80 * n, 8 }[MIN(i, 5)] * (i < 6), 8);
+		b_int(&b, &o,
+		      (const u64[]){ 104, 80, 104, 80 * n, 104 + 80 * n, 8 }[MIN(i, 5)] * (i < 6),
+		      8);
 	for (i = 0; i < n; i++) {
 		put_attr(&b, &o, &a);
 		b_int(&b, &o, 0, 8);
@@ -85,7 +87,8 @@ static void test_ids(void)
 	buf_release(&o);
 }
 
-/* More records than are held back when no round ever ends: they come all the same, in order as they are. */
+/* More records than are held back when no round ever ends: they come all the same, in order as they
+ * are. */
 static void test_queue(void)
 {
 	struct result res = { .quiet = true };
@@ -105,7 +108,7 @@ static void test_queue(void)
 		put_le(r, 9, 4);
 		put_le(r + 4, 2, 2);
 		put_le(r + 6, 16, 2);
-		put_le(r + 8, 1000 + (i ^ 3), 8);	/* neighbours out of order */
+		put_le(r + 8, 1000 + (i ^ 3), 8); /* neighbours out of order */
 	}
 	o.n = at + n * 16;
 	result_read(&res, &o, false);
@@ -204,7 +207,8 @@ static void test_bombs(void)
 	free(zeros);
 }
 
-/* COMPRESSED2 of 64 KiB, whose 16-bit size is 0, by file and by stream; its data_size is a lie in every other one. */
+/* COMPRESSED2 of 64 KiB, whose 16-bit size is 0, by file and by stream; its data_size is a lie in
+ * every other one. */
 static void test_wrapped(void)
 {
 	/* A frame with one block as it is: 3 bytes of block header behind a header of 6. */

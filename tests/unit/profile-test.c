@@ -9,8 +9,11 @@ static struct error err;
 
 static frame_id frame(const char *name, enum space space)
 {
-	return profile_frame(&p, &(struct frame){ .function = strtab_adds(&strings, name), .space = (u8)space,
-		.module = strtab_adds(&strings, space == SPACE_HV ? "xen-syms" : "prog") });
+	return profile_frame(
+		&p, &(struct frame){ .function = strtab_adds(&strings, name),
+				     .space = (u8)space,
+				     .module = strtab_adds(&strings, space == SPACE_HV ? "xen-syms"
+										       : "prog") });
 }
 
 /* "a;b;c" root first; upper-case names are hypervisor frames. */
@@ -26,7 +29,9 @@ static node_id stack(const char *text)
 		if (!end)
 			end = s + strlen(s);
 		snprintf(name, sizeof(name), "%.*s", (int)(end - s), s);
-		node = profile_child(&p, node, frame(name, name[0] >= 'A' && name[0] <= 'Z' ? SPACE_HV : SPACE_USER));
+		node = profile_child(
+			&p, node,
+			frame(name, name[0] >= 'A' && name[0] <= 'Z' ? SPACE_HV : SPACE_USER));
 		s = *end ? end + 1 : end;
 	}
 	return node;
@@ -51,7 +56,8 @@ static const char *dump(const struct view_opts *o)
 		buf_printf(&b, "%u", v.nodes.v[i].depth);
 		profile_frame_name(&p, v.nodes.v[i].frame, false, &b);
 		buf_printf(&b, " %" PRIu64 "/%" PRIu64 "|", v.nodes.v[i].self, v.nodes.v[i].total);
-		if (v.nodes.v[i].end <= i || v.nodes.v[v.nodes.v[i].parent].depth + 1 != v.nodes.v[i].depth)
+		if (v.nodes.v[i].end <= i ||
+		    v.nodes.v[v.nodes.v[i].parent].depth + 1 != v.nodes.v[i].depth)
 			buf_puts(&b, "BAD");
 	}
 	buf_printf(&b, "=%" PRIu64, v.nodes.v[0].total);
@@ -72,15 +78,18 @@ static void test_tree(void)
 	add("main;a;b", 8);
 	add("main;a;b;HV", 16);
 	EQ(p.nodes.n, 6);
-	STR_EQ(dump(&(struct view_opts){ 0 }), "1main 0/31|2a 4/30|3b 10/26|4HV_[h] 16/16|2z 1/1|=31");
+	STR_EQ(dump(&(struct view_opts){ 0 }),
+	       "1main 0/31|2a 4/30|3b 10/26|4HV_[h] 16/16|2z 1/1|=31");
 	STR_EQ(dump(&(struct view_opts){ .invert = true }),
-	       "1HV_[h] 0/16|2b 0/16|3a 0/16|4main 16/16|1a 0/4|2main 4/4|1b 0/10|2a 0/10|3main 10/10|"
+	       "1HV_[h] 0/16|2b 0/16|3a 0/16|4main 16/16|1a 0/4|2main 4/4|1b 0/10|2a 0/10|3main "
+	       "10/10|"
 	       "1z 0/1|2main 1/1|=31");
 	STR_EQ(dump(&(struct view_opts){ .only = "^z$" }), "1main 0/1|2z 1/1|=1");
 	STR_EQ(dump(&(struct view_opts){ .hide = "^b$" }), "1main 0/5|2a 4/4|2z 1/1|=5");
 	STR_EQ(dump(&(struct view_opts){ .focus = "^b$" }), "1b 10/26|2HV_[h] 16/16|=26");
 	STR_EQ(dump(&(struct view_opts){ .prune = "^a$" }), "1main 0/31|2a 30/30|2z 1/1|=31");
-	STR_EQ(dump(&(struct view_opts){ .by_module = true }), "1prog 15/31|2xen-syms_[h] 16/16|=31");
+	STR_EQ(dump(&(struct view_opts){ .by_module = true }),
+	       "1prog 15/31|2xen-syms_[h] 16/16|=31");
 	STR_EQ(dump(&(struct view_opts){ .event = -1 }),
 	       "1cycles 0/31|2main 0/31|3a 4/30|4b 10/26|5HV_[h] 16/16|3z 1/1|=31");
 	OK(strstr(dump(&(struct view_opts){ .only = "(" }), "--only: '('") != NULL);
@@ -98,12 +107,14 @@ static void test_recursion(void)
 	add("m;r;r;r", 1);
 	add("m;r", 1);
 	add("m;r;q;r", 1);
-	STR_EQ(dump(&(struct view_opts){ .collapse_recursion = true }), "1m 0/3|2r 2/3|3q 0/1|4r 1/1|=3");
+	STR_EQ(dump(&(struct view_opts){ .collapse_recursion = true }),
+	       "1m 0/3|2r 2/3|3q 0/1|4r 1/1|=3");
 }
 
 static void test_identity(void)
 {
-	struct frame f = { .function = strtab_adds(&strings, "memcpy"), .module = strtab_adds(&strings, "libc.so.6") };
+	struct frame f = { .function = strtab_adds(&strings, "memcpy"),
+			   .module = strtab_adds(&strings, "libc.so.6") };
 	frame_id a, b;
 
 	profile_release(&p);
@@ -140,12 +151,14 @@ static void test_idle(void)
 		node = profile_child(&p, node, frame(halting[i], SPACE_HV));
 	profile_add(&p, profile_event(&p, strtab_adds(&strings, "cycles")), node, 1, 5);
 	/* An idle loop that was left for work is work. */
-	node = profile_child(&p, profile_child(&p, 0, frame("idle_loop", SPACE_HV)), frame("do_tasklet", SPACE_HV));
+	node = profile_child(&p, profile_child(&p, 0, frame("idle_loop", SPACE_HV)),
+			     frame("do_tasklet", SPACE_HV));
 	profile_add(&p, 0, node, 1, 7);
 	/* A user function may have any name. */
 	node = profile_child(&p, 0, frame("default_idle", SPACE_USER));
 	profile_add(&p, 0, node, 1, 1);
-	STR_EQ(dump(&(struct view_opts){ .no_idle = true }), "1default_idle 1/1|1idle_loop_[h] 0/7|2do_tasklet_[h] 7/7|=8");
+	STR_EQ(dump(&(struct view_opts){ .no_idle = true }),
+	       "1default_idle 1/1|1idle_loop_[h] 0/7|2do_tasklet_[h] 7/7|=8");
 }
 
 /* Kept samples find their node through filters and the choice of event. */
@@ -162,9 +175,12 @@ static void test_place(void)
 	faults = profile_event(&p, strtab_adds(&strings, "faults"));
 	ac = stack("a;c");
 	ab = stack("a;b");
-	profile_add_sample(&p, &(struct profile_sample){ .node = ab, .weight = 1, .event = cycles });
-	profile_add_sample(&p, &(struct profile_sample){ .node = ac, .weight = 2, .event = cycles });
-	profile_add_sample(&p, &(struct profile_sample){ .node = ab, .weight = 4, .event = faults });
+	profile_add_sample(&p,
+			   &(struct profile_sample){ .node = ab, .weight = 1, .event = cycles });
+	profile_add_sample(&p,
+			   &(struct profile_sample){ .node = ac, .weight = 2, .event = cycles });
+	profile_add_sample(&p,
+			   &(struct profile_sample){ .node = ab, .weight = 4, .event = faults });
 	EQ(p.samples.n, 3);
 
 	EQ(view_build(&v, &p, &(struct view_opts){ 0 }, NULL), 0);
@@ -191,7 +207,7 @@ static void test_edges(void)
 	profile_release(&p);
 	profile_init(&p, &strings);
 	STR_EQ(dump(&(struct view_opts){ 0 }), "=0");
-	for (i = 0; i < 200000; i++)		/* deep: nothing recurses */
+	for (i = 0; i < 200000; i++) /* deep: nothing recurses */
 		node = profile_child(&p, node, frame("r", SPACE_USER));
 	profile_add(&p, profile_event(&p, strtab_adds(&strings, "e")), node, 1, UINT64_MAX);
 	profile_add(&p, 0, profile_child(&p, 0, frame("s", SPACE_USER)), 1, 5);
@@ -199,7 +215,8 @@ static void test_edges(void)
 	       "1r 18446744073709551615/18446744073709551615|1s 5/5|=18446744073709551615");
 }
 
-/* A last view is the same and leaves no contexts; the first child of a node may be the one without weight. */
+/* A last view is the same and leaves no contexts; the first child of a node may be the one without
+ * weight. */
 static void test_last(void)
 {
 	static const char expected[] = "1a 0/7|2c 3/3|2d 4/4|1e 8/8|=15";

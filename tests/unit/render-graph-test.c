@@ -27,7 +27,10 @@ static int box_of(const struct layout *l, const char *name)
 	size_t i;
 
 	for (i = 1; i < l->boxes.n; i++)
-		if (!strcmp(strtab_get(&fx.strings, fx.p.frames.v[view.nodes.v[l->boxes.v[i].node].frame].function), name))
+		if (!strcmp(strtab_get(
+				    &fx.strings,
+				    fx.p.frames.v[view.nodes.v[l->boxes.v[i].node].frame].function),
+			    name))
 			return (int)i;
 	return -1;
 }
@@ -104,7 +107,8 @@ static void test_text(void)
 
 	STR_EQ(xml("<a href=\"x\">'&'", 15), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;");
 	STR_EQ(xml("]]>", 3), "]]&gt;");
-	STR_EQ(xml("a\0b\x1b\x7f", 5), "a\xef\xbf\xbd" "b\xef\xbf\xbd\x7f");
+	STR_EQ(xml("a\0b\x1b\x7f", 5), "a\xef\xbf\xbd"
+				       "b\xef\xbf\xbd\x7f");
 	STR_EQ(xml("\xff\xc0\x80", 3), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	STR_EQ(xml("\xed\xa0\x80", 3), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	STR_EQ(xml("\xef\xbf\xbe\xef\xbf\xbf", 6), "\xef\xbf\xbd\xef\xbf\xbd");
@@ -121,7 +125,8 @@ static void test_text(void)
 	STR_EQ(fit("\xe6\xbc\xa2\xe5\xad\x97x", 31), "\xe6\xbc\xa2\xe5\xad\x97x");
 	STR_EQ(fit("\xe6\xbc\xa2\xe5\xad\x97xx", 31), "\xe6\xbc\xa2\xe5\xad\x97\xe2\x80\xa6");
 	OK(label_width("iiii", 4, "Verdana", 10) < label_width("WWWW", 4, "Verdana", 10));
-	OK(near(label_width("iiii", 4, "Courier", 10), label_width("WWWW", 4, "DejaVu Sans Mono", 10)));
+	OK(near(label_width("iiii", 4, "Courier", 10),
+		label_width("WWWW", 4, "DejaVu Sans Mono", 10)));
 
 	buf_count(&b, 1234567, &o);
 	buf_putc(&b, ' ');
@@ -191,7 +196,8 @@ static void test_palettes(void)
 	EQ(p.paper[0].r << 16 | p.paper[0].g << 8 | p.paper[0].b, 0xff00aa);
 	palette_release(&p);
 
-	/* xen: black text on each colour has a contrast of 4.5 at least (L* over 49.5), and lightness tells classes apart. */
+	/* xen: black text on each colour has a contrast of 4.5 at least (L* over 49.5), and
+	 * lightness tells classes apart. */
 	OK(!palette_of(&p, "xen", NULL, NULL));
 	for (i = 0; i < p.colors.n; i++) {
 		OK(lightness(p.colors.v[i].light) > 52);
@@ -200,7 +206,8 @@ static void test_palettes(void)
 	for (i = 0; i < CLASS_NR; i++)
 		for (k = 0; k < i; k++)
 			if (i != CLASS_OTHER && (i == CLASS_USER || k == CLASS_HV) && k != i) {
-				double d = lightness(p.colors.v[p.classes[i]].light) - lightness(p.colors.v[p.classes[k]].light);
+				double d = lightness(p.colors.v[p.classes[i]].light) -
+					   lightness(p.colors.v[p.classes[k]].light);
 				OK(d > 4 || d < -4);
 			}
 	palette_release(&p);
@@ -213,7 +220,8 @@ static void test_palettes(void)
 	}
 	OK(!palette_of(&p, "hot", NULL, "render-graph-test.map"));
 	for (i = 1; i < view.nodes.n; i++) {
-		const char *s = strtab_get(&fx.strings, fx.p.frames.v[view.nodes.v[i].frame].function);
+		const char *s = strtab_get(&fx.strings,
+					   fx.p.frames.v[view.nodes.v[i].frame].function);
 		struct rgb c = p.colors.v[p.frame[view.nodes.v[i].frame]].light;
 
 		if (!strcmp(s, "a"))

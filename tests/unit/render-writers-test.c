@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* SVG, HTML, PNG, PDF and text as files: well-formed whatever the names are, the same twice, options honoured. */
+/* SVG, HTML, PNG, PDF and text as files: well-formed whatever the names are, the same twice,
+ * options honoured. */
 #include "config.h"
 
 #ifdef HAVE_LIBXML2
@@ -15,11 +16,15 @@ static struct view view;
 
 static void write_to(struct buf *b, const char *format, const struct render_opts *o)
 {
-	static const struct render_quality quality[] = { { "lost", "5 samples lost ]]></script><b>", 5, true } };
+	static const struct render_quality quality[] = { { "lost", "5 samples lost ]]></script><b>",
+							   5, true } };
 	static const struct render_fact facts[] = { { "host", "</script>&\x01" } };
-	struct render_input in = {
-		.profile = &fx.p, .view = &view, .facts = facts, .nr_facts = 1, .quality = quality, .nr_quality = 1
-	};
+	struct render_input in = { .profile = &fx.p,
+				   .view = &view,
+				   .facts = facts,
+				   .nr_facts = 1,
+				   .quality = quality,
+				   .nr_quality = 1 };
 	const struct render_writer *w = render_writer_by_name(format);
 	struct out out;
 
@@ -76,7 +81,8 @@ static bool well_formed(const struct buf *b)
 	bool ok;
 
 	xmlSetGenericErrorFunc(NULL, quiet);
-	doc = xmlReadMemory(b->p, (int)b->n, "x.svg", NULL, XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_NOERROR);
+	doc = xmlReadMemory(b->p, (int)b->n, "x.svg", NULL,
+			    XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_NOERROR);
 	ok = doc != NULL;
 	xmlFreeDoc(doc);
 	return ok;
@@ -87,13 +93,25 @@ static bool well_formed(const struct buf *b)
 static void test_names(void)
 {
 	static const char *const stacks[] = {
-		"G comm|U <script>", "G comm|U </script>", "G comm|U ]]>", "G comm|U -->", "G comm|U \"'><&", "G comm|H \\",
-		"G comm|H \xff\xfe\xed\xa0\x80", "G comm|H \xef\xbf\xbe\xef\xbf\xbf", "G comm|I \xe2\x80\xa8\xe2\x80\xa9", "G ]]>|K a",
+		"G comm|U <script>",
+		"G comm|U </script>",
+		"G comm|U ]]>",
+		"G comm|U -->",
+		"G comm|U \"'><&",
+		"G comm|H \\",
+		"G comm|H \xff\xfe\xed\xa0\x80",
+		"G comm|H \xef\xbf\xbe\xef\xbf\xbf",
+		"G comm|I \xe2\x80\xa8\xe2\x80\xa9",
+		"G ]]>|K a",
 	};
 	static const char evil[] = "]]></style></script><b a=\"'\" &x; -- \x01\xff";
-	struct render_opts o = {
-		.title = evil, .subtitle = evil, .notes = evil, .font = evil, .count_name = evil, .name_type = evil, .min_width = -1
-	};
+	struct render_opts o = { .title = evil,
+				 .subtitle = evil,
+				 .notes = evil,
+				 .font = evil,
+				 .count_name = evil,
+				 .name_type = evil,
+				 .min_width = -1 };
 	struct buf b = BUF_INIT, c = BUF_INIT;
 	char all[300] = "G comm|U ";
 	const char *formats[] = { "svg", "html", "text", "png", "pdf" };
@@ -141,11 +159,12 @@ static void test_names(void)
 
 static void test_options(void)
 {
-	static const char *const stacks[] = { "G comm|U main|H hv", "G comm|U main|K kernel", "G comm|U other" };
+	static const char *const stacks[] = { "G comm|U main|H hv", "G comm|U main|K kernel",
+					      "G comm|U other" };
 	struct render_opts o = { .min_width = -1 };
 	struct buf b = BUF_INIT;
 
-	make_view(stacks, ARRAY_SIZE(stacks));	/* 1 + 2 + 3 */
+	make_view(stacks, ARRAY_SIZE(stacks)); /* 1 + 2 + 3 */
 	write_to(&b, "svg", &o);
 	OK(strstr(buf_str(&b), "width=\"1200\"") != NULL);
 	OK(strstr(buf_str(&b), "<title>hv_[h] (1 samples, 16.67%)&#10;xen-syms") != NULL);
@@ -176,7 +195,8 @@ static void test_options(void)
 
 	/* Root at the top: rows the other way round. */
 	{
-		struct render_opts up = { .min_width = -1 }, down = { .min_width = -1, .icicle = true };
+		struct render_opts up = { .min_width = -1 },
+				   down = { .min_width = -1, .icicle = true };
 		struct frame_of_picture f;
 
 		picture_init(&f, &up);
@@ -215,7 +235,8 @@ static void test_options(void)
 
 static void test_text(void)
 {
-	static const char *const stacks[] = { "G comm|U main|H hv\x1b[31m\xe2\x80\xae", "G comm|U main|K kernel", "G comm|U main|U main" };
+	static const char *const stacks[] = { "G comm|U main|H hv\x1b[31m\xe2\x80\xae",
+					      "G comm|U main|K kernel", "G comm|U main|U main" };
 	struct render_opts o = { .min_width = -1, .columns = 60 };
 	struct buf b = BUF_INIT;
 	const char *p, *eol;
@@ -224,13 +245,14 @@ static void test_text(void)
 	write_to(&b, "text", &o);
 	OK(strchr(buf_str(&b), '\x1b') == NULL);
 	OK(strstr(buf_str(&b), "hv?[31m?_[h]") != NULL);
-	OK(strstr(buf_str(&b), "  50.00% 100.00%  main") != NULL);	/* self 3 of 6, total 6: recursion once */
+	OK(strstr(buf_str(&b), "  50.00% 100.00%  main") !=
+	   NULL); /* self 3 of 6, total 6: recursion once */
 	OK(strstr(buf_str(&b), "5 samples lost") != NULL);
 	for (p = buf_str(&b); *p; p = eol + 1) {
 		eol = strchr(p, '\n');
 		if (!eol)
 			break;
-		OK(eol - p <= 62);	/* "…" and such are longer in bytes */
+		OK(eol - p <= 62); /* "…" and such are longer in bytes */
 	}
 	o.color = true;
 	write_to(&b, "text", &o);

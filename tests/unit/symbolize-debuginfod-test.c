@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files from a debuginfod server: Debian's own, on a loopback port, over a folder that is made here. */
+/* Files from a debuginfod server: Debian's own, on a loopback port, over a folder that is made
+ * here. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -11,16 +12,18 @@
 #include "symbolize/symbolize.h"
 #include "tests/unit/made-files.h"
 
-#define ID_HEX	"d1d2d3d4d5d6d7d8d9d0d1d2d3d4d5d6d7d8d9d0"
+#define ID_HEX "d1d2d3d4d5d6d7d8d9d0d1d2d3d4d5d6d7d8d9d0"
 
 static const u8 id[20] = {
-	0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xd0, 0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xd0,
+	0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xd0,
+	0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xd0,
 };
 
 static struct strtab strings;
 static struct diag diag;
 
-/* A port of the loopback interface that is free now; with `fd` it is listened at, and never answered. */
+/* A port of the loopback interface that is free now; with `fd` it is listened at, and never
+ * answered. */
 static int free_port(int *fd)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -39,7 +42,9 @@ static int free_port(int *fd)
 /* Whether the server has the file already: it scans its folder first. */
 static bool served(int port, const char *path)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((u16)port) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons((u16)port) };
 	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char text[512];
 	ssize_t n = 0;
@@ -82,7 +87,8 @@ static pid_t start_server(int port)
 	dup2(fd, 1);
 	dup2(fd, 2);
 	unsetenv("DEBUGINFOD_URLS");
-	execlp("debuginfod", "debuginfod", "-p", p, "-d", ":memory:", "-t", "0", "-c", "1", "-F", dir, (char *)NULL);
+	execlp("debuginfod", "debuginfod", "-p", p, "-d", ":memory:", "-t", "0", "-c", "1", "-F",
+	       dir, (char *)NULL);
 	_exit(127);
 }
 
@@ -96,8 +102,14 @@ static struct symbolizer *symbolizer(bool debuginfod)
 static const char *name(struct symbolizer *s, u32 pid, const u8 *build_id)
 {
 	struct sym_mapping m = {
-		.pid = pid, .space = SPACE_USER, .addr = 0x7f0000001000, .len = 0x1000, .pgoff = 0x1000, .filename = "/no/such/prog",
-		.build_id = build_id, .build_id_len = 20,
+		.pid = pid,
+		.space = SPACE_USER,
+		.addr = 0x7f0000001000,
+		.len = 0x1000,
+		.pgoff = 0x1000,
+		.filename = "/no/such/prog",
+		.build_id = build_id,
+		.build_id_len = 20,
 	};
 	const struct frame *f;
 	size_t n;
@@ -116,8 +128,10 @@ static void test_server(void)
 	int port = free_port(NULL), listening = -1, silent;
 	pid_t server;
 
-	OK(run("mkdir served cache && printf '.text\\n.globl fetched\\n.type fetched,@function\\nfetched: nop\\n nop\\n ret\\n.size fetched,3\\n' > p.s && "
-	       "gcc -g -nostdlib -static -Wl,-Ttext=0x401000 -Wl,-e,fetched -Wl,--build-id=0x" ID_HEX " p.s -o full && "
+	OK(run("mkdir served cache && printf '.text\\n.globl fetched\\n.type "
+	       "fetched,@function\\nfetched: nop\\n nop\\n ret\\n.size fetched,3\\n' > p.s && "
+	       "gcc -g -nostdlib -static -Wl,-Ttext=0x401000 -Wl,-e,fetched "
+	       "-Wl,--build-id=0x" ID_HEX " p.s -o full && "
 	       "objcopy --only-keep-debug full served/prog.debug && strip -o served/prog full"));
 	server = start_server(port);
 	wait_for(port, "/buildid/" ID_HEX "/debuginfo");

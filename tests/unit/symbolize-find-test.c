@@ -6,22 +6,25 @@
 #include "symbolize/symbolize.h"
 #include "tests/unit/made-files.h"
 
-#define ID_A	"0xa1a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0"
-#define ID_B	"0xb1b2b3b4b5b6b7b8b9b0b1b2b3b4b5b6b7b8b9b0"
+#define ID_A "0xa1a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0"
+#define ID_B "0xb1b2b3b4b5b6b7b8b9b0b1b2b3b4b5b6b7b8b9b0"
 
 static const u8 id_a[20] = {
-	0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xa0,
+	0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xa0,
+	0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xa0,
 };
 static const u8 id_b[20] = {
-	0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xb0, 0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xb0,
+	0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xb0,
+	0xb1, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xb0,
 };
 static const u8 guid[16] = {
-	0x57, 0xab, 0xa6, 0x48, 0x08, 0x8f, 0x13, 0x9d, 0x96, 0x79, 0xb1, 0xca, 0xea, 0x62, 0x6f, 0x3a,
+	0x57, 0xab, 0xa6, 0x48, 0x08, 0x8f, 0x13, 0x9d,
+	0x96, 0x79, 0xb1, 0xca, 0xea, 0x62, 0x6f, 0x3a,
 };
 
-#define USER_TEXT	0x401000
-#define XEN_TEXT	0xffff82d040200000ULL
-#define KERNEL_TEXT	0xffffffff81000000ULL
+#define USER_TEXT   0x401000
+#define XEN_TEXT    0xffff82d040200000ULL
+#define KERNEL_TEXT 0xffffffff81000000ULL
 
 static struct strtab strings;
 static struct diag diag;
@@ -35,7 +38,9 @@ static void start(void)
 	memset(dirs, 0, sizeof(dirs));
 	memset(symfs, 0, sizeof(symfs));
 	memset(debug_dirs, 0, sizeof(debug_dirs));
-	opts = (struct sym_opts){ .dirs = dirs, .symfs = symfs, .debug_dirs = debug_dirs, .offline_only = true };
+	opts = (struct sym_opts){
+		.dirs = dirs, .symfs = symfs, .debug_dirs = debug_dirs, .offline_only = true
+	};
 }
 
 static void end(void)
@@ -68,16 +73,23 @@ static const char *shown_source(struct symbolizer *s, size_t i)
 }
 
 /*
- * What the function at the start of a program's text is called, the program being recorded as `file` with a build id
- * (or none): each made program calls it after itself.
+ * What the function at the start of a program's text is called, the program being recorded as
+ * `file` with a build id (or none): each made program calls it after itself.
  */
 static const char *user_name_with(const char *file, const u8 *id, u64 ino)
 {
 	static char name[128], from[256];
 	struct symbolizer *s = sym_new(&opts, &strings, &diag);
 	struct sym_mapping m = {
-		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000001000, .len = 0x1000, .pgoff = 0x1000, .filename = file,
-		.build_id = id, .build_id_len = id ? 20 : 0, .ino = ino,
+		.pid = 1,
+		.space = SPACE_USER,
+		.addr = 0x7f0000001000,
+		.len = 0x1000,
+		.pgoff = 0x1000,
+		.filename = file,
+		.build_id = id,
+		.build_id_len = id ? 20 : 0,
+		.ino = ino,
 	};
 
 	sym_map(s, &m);
@@ -97,20 +109,25 @@ static const char *user_name(const char *file, const u8 *id)
 /* prog FUNCTION NAME FLAGS: a program whose text is one function at USER_TEXT */
 static bool prog(const char *function, const char *name, const char *flags)
 {
-	return run("printf '.text\\n.globl %s\\n.type %s,@function\\n%s: nop\\n nop\\n ret\\n.size %s,.-%s\\n' > p.s && "
+	return run("printf '.text\\n.globl %s\\n.type %s,@function\\n%s: nop\\n nop\\n ret\\n.size "
+		   "%s,.-%s\\n' > p.s && "
 		   "gcc -nostdlib -static -Wl,-Ttext=0x%x -Wl,-e,%s %s p.s -o %s",
-		   function, function, function, function, function, USER_TEXT, function, flags, name);
+		   function, function, function, function, function, USER_TEXT, function, flags,
+		   name);
 }
 
 static void test_user(void)
 {
-	OK(run("mkdir -p rec sysroot/opt debug/.build-id/a1 rec2/.build-id/a1 perf/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0"));
+	OK(run("mkdir -p rec sysroot/opt debug/.build-id/a1 rec2/.build-id/a1 "
+	       "perf/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0"));
 	OK(prog("in_rec_by_id", "rec/renamed", "-Wl,--build-id=" ID_A));
 	OK(prog("in_rec_by_name", "rec/prog", "-Wl,--build-id=" ID_B));
 	OK(prog("in_symfs", "sysroot/opt/prog", "-Wl,--build-id=" ID_A));
 	OK(prog("without_id", "sysroot/opt/plain", "-Wl,--build-id=none"));
-	OK(prog("by_id_dir", "rec2/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0", "-Wl,--build-id=" ID_A));
-	OK(prog("in_perf_cache", "perf/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0/elf", "-Wl,--build-id=" ID_A));
+	OK(prog("by_id_dir", "rec2/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0",
+		"-Wl,--build-id=" ID_A));
+	OK(prog("in_perf_cache", "perf/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0/elf",
+		"-Wl,--build-id=" ID_A));
 
 	/* nothing given: nothing found, and nothing to complain of */
 	start();
@@ -165,10 +182,13 @@ static void test_user(void)
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	end();
 
-	/* merged /usr, either way round; a FIFO of a fitting name in the folder is not waited for */
+	/* merged /usr, either way round; a FIFO of a fitting name in the folder is not waited for
+	 */
 	start();
-	OK(run("mkdir -p merged/usr/bin merged/sbin && cp rec/renamed merged/usr/bin/one && cp rec/renamed merged/sbin/two && "
-	       "mkfifo merged/xen-syms-fifo && ln -s xen-syms-fifo merged/xen-syms-link && ln -s /dev/zero merged/kallsyms"));
+	OK(run("mkdir -p merged/usr/bin merged/sbin && cp rec/renamed merged/usr/bin/one && cp "
+	       "rec/renamed merged/sbin/two && "
+	       "mkfifo merged/xen-syms-fifo && ln -s xen-syms-fifo merged/xen-syms-link && ln -s "
+	       "/dev/zero merged/kallsyms"));
 	symfs[0] = in_dir("merged");
 	STR_EQ(user_name("/bin/one", id_a), "in_rec_by_id");
 	STR_EQ(user_name("/usr/sbin/two", id_a), "in_rec_by_id");
@@ -178,7 +198,8 @@ static void test_user(void)
 		struct symbolizer *s = sym_new(&opts, &strings, &diag);
 
 		STR_EQ(outer(s, SPACE_HV, XEN_TEXT + 0x100, ADDR_EXACT), "[xen+0x200100]");
-		STR_EQ(outer(s, SPACE_KERNEL, KERNEL_TEXT + 0x100, ADDR_EXACT), "[kernel.kallsyms+0xffffffff81000100]");
+		STR_EQ(outer(s, SPACE_KERNEL, KERNEL_TEXT + 0x100, ADDR_EXACT),
+		       "[kernel.kallsyms+0xffffffff81000100]");
 		sym_free(s);
 	}
 	EQ(diag.entries.n, 0);
@@ -189,7 +210,9 @@ static void test_user(void)
 	symfs[0] = in_dir("sysroot");
 	STR_EQ(user_name("/opt/prog (deleted)", id_a), "in_symfs");
 	OK(prog("short_id", "sysroot/opt/short", "-Wl,--build-id=0xa1a2a3a4a5a6a7a8"));
-	STR_EQ(user_name("/opt/short", (const u8[20]){ 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8 }), "short_id");
+	STR_EQ(user_name("/opt/short",
+			 (const u8[20]){ 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8 }),
+	       "short_id");
 	OK(prog("long_id", "sysroot/opt/long", "-Wl,--build-id=" ID_A "0102030405060708"));
 	STR_EQ(user_name("/opt/long", id_a), "long_id");
 	end();
@@ -205,7 +228,8 @@ static void test_this_machine(void)
 	start();
 	opts.offline_only = false;
 	STR_EQ(user_name(in_dir("here"), id_a), "here");
-	/* another build; nothing is said of it since nothing says that the recording is of this machine */
+	/* another build; nothing is said of it since nothing says that the recording is of this
+	 * machine */
 	STR_EQ(user_name(in_dir("here"), id_b), "[here+0x1000]");
 	EQ(diag.entries.n, 0);
 	/* no id: only the very inode counts */
@@ -234,7 +258,12 @@ static void test_late(void)
 {
 	struct symbolizer *s;
 	struct sym_mapping m = {
-		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000001000, .len = 0x1000, .pgoff = 0x1000, .filename = "/opt/prog",
+		.pid = 1,
+		.space = SPACE_USER,
+		.addr = 0x7f0000001000,
+		.len = 0x1000,
+		.pgoff = 0x1000,
+		.filename = "/opt/prog",
 	};
 	int round;
 
@@ -258,7 +287,8 @@ static void test_debug_files(void)
 {
 	OK(run("mkdir -p split/.build-id/a1 other link"));
 	OK(prog("split_off", "full", "-g -Wl,--build-id=" ID_A));
-	OK(run("objcopy --only-keep-debug full split/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0.debug"));
+	OK(run("objcopy --only-keep-debug full "
+	       "split/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0.debug"));
 	OK(run("strip -o split/prog full"));
 	start();
 	dirs[0] = in_dir("split");
@@ -283,7 +313,8 @@ static void test_debug_files(void)
 
 	/* .gnu_debuglink: by CRC when there are no build ids */
 	OK(prog("linked", "nid", "-g -Wl,--build-id=none"));
-	OK(run("objcopy --only-keep-debug nid link/nid.dbg && strip -o link/nid nid && cd link && objcopy --add-gnu-debuglink=nid.dbg nid"));
+	OK(run("objcopy --only-keep-debug nid link/nid.dbg && strip -o link/nid nid && cd link && "
+	       "objcopy --add-gnu-debuglink=nid.dbg nid"));
 	start();
 	dirs[0] = in_dir("link");
 	STR_EQ(user_name("/opt/nid", NULL), "linked");
@@ -305,7 +336,12 @@ static void test_jit(void)
 {
 	struct symbolizer *s;
 	struct sym_mapping m = {
-		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000100000, .len = 0x1000, .pgoff = 0x7f0000100000, .filename = "//anon",
+		.pid = 1,
+		.space = SPACE_USER,
+		.addr = 0x7f0000100000,
+		.len = 0x1000,
+		.pgoff = 0x7f0000100000,
+		.filename = "//anon",
 	};
 	const struct frame *f;
 
@@ -368,7 +404,8 @@ static const char *jit_name(struct symbolizer *s, u32 pid, u64 addr)
 	const struct frame *f;
 
 	sym_resolve(s, SPACE_USER, pid, addr, ADDR_EXACT, &f);
-	snprintf(name, sizeof(name), "%s %s %u", strtab_get(&strings, f->function), strtab_get(&strings, f->module), f->flags);
+	snprintf(name, sizeof(name), "%s %s %u", strtab_get(&strings, f->function),
+		 strtab_get(&strings, f->module), f->flags);
 	return name;
 }
 
@@ -376,10 +413,19 @@ static void test_jitdump(void)
 {
 	struct symbolizer *s;
 	struct sym_mapping m = {
-		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000100000, .len = 0x1000, .pgoff = 0x7f0000100000, .filename = "//anon",
+		.pid = 1,
+		.space = SPACE_USER,
+		.addr = 0x7f0000100000,
+		.len = 0x1000,
+		.pgoff = 0x7f0000100000,
+		.filename = "//anon",
 	};
 	struct sym_mapping marker = {
-		.pid = 1, .space = SPACE_USER, .addr = 0x7f0000400000, .len = 0x1000, .filename = "/home/u/.debug/jit/jit-7.dump",
+		.pid = 1,
+		.space = SPACE_USER,
+		.addr = 0x7f0000400000,
+		.len = 0x1000,
+		.filename = "/home/u/.debug/jit/jit-7.dump",
 	};
 
 	OK(run("mkdir -p dump/home/u/.debug/jit dump2 dump2/tmp"));
@@ -389,7 +435,8 @@ static void test_jitdump(void)
 	symfs[0] = in_dir("dump");
 	s = sym_new(&opts, &strings, &diag);
 	sym_map(s, &m);
-	/* The file is not looked for before the recording tells of it, and what was not known then is asked again. */
+	/* The file is not looked for before the recording tells of it, and what was not known then
+	 * is asked again. */
 	STR_EQ(jit_name(s, 1, 0x7f0000100100), "[//anon+0x7f0000100100] //anon 2");
 	sym_map(s, &marker);
 	STR_EQ(jit_name(s, 1, 0x7f0000100108), "below jit-7.dump 4");
@@ -450,7 +497,11 @@ static const char *kernel_name(u64 ref, const u8 *id, u64 addr)
 	static char name[128];
 	struct symbolizer *s = sym_new(&opts, &strings, &diag);
 	struct sym_mapping m = {
-		.pid = SYM_KERNEL_PID, .space = SPACE_KERNEL, .addr = ref, .len = 0x1000000, .pgoff = ref,
+		.pid = SYM_KERNEL_PID,
+		.space = SPACE_KERNEL,
+		.addr = ref,
+		.len = 0x1000000,
+		.pgoff = ref,
 		.filename = "[kernel.kallsyms]_text",
 	};
 	const struct frame *f;
@@ -460,7 +511,8 @@ static const char *kernel_name(u64 ref, const u8 *id, u64 addr)
 	if (id)
 		sym_build_id(s, "[kernel.kallsyms]", id, 20);
 	sym_resolve(s, SPACE_KERNEL, 1, addr, ADDR_EXACT, &f);
-	snprintf(name, sizeof(name), "%s %s %s", strtab_get(&strings, f->function), strtab_get(&strings, f->module), shown_source(s, 0));
+	snprintf(name, sizeof(name), "%s %s %s", strtab_get(&strings, f->function),
+		 strtab_get(&strings, f->module), shown_source(s, 0));
 	sym_free(s);
 	return name;
 }
@@ -476,24 +528,30 @@ static void write_notes(const char *name, const u8 *id)
 static void test_kernel(void)
 {
 	static const char kallsyms[] =
-		"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000100 t do_this\nffffffff81000200 T do_that\n"
-		"ffffffff81000300 T _etext\nffffffffc0100000 t mod_work\t[nf_tables]\nffffffffc0100040 t mod_more\t[nf_tables]\n";
+		"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000100 t "
+		"do_this\nffffffff81000200 T do_that\n"
+		"ffffffff81000300 T _etext\nffffffffc0100000 t "
+		"mod_work\t[nf_tables]\nffffffffc0100040 t mod_more\t[nf_tables]\n";
 	const u64 moved = 0xffffffff9e000000;
 
 	OK(run("mkdir -p k k2 kid vm"));
 	write_text("k/kallsyms", kallsyms);
 	start();
 	dirs[0] = in_dir("k");
-	STR_EQ(kernel_name(KERNEL_TEXT, NULL, KERNEL_TEXT + 0x110), "do_this [kernel.kallsyms] kallsyms");
+	STR_EQ(kernel_name(KERNEL_TEXT, NULL, KERNEL_TEXT + 0x110),
+	       "do_this [kernel.kallsyms] kallsyms");
 	STR_EQ(kernel_name(KERNEL_TEXT, NULL, 0xffffffffc0100010), "mod_work [nf_tables] kallsyms");
-	/* the kernel lay elsewhere: the same boot's table would say so, so modules of this one cannot be trusted */
+	/* the kernel lay elsewhere: the same boot's table would say so, so modules of this one
+	 * cannot be trusted */
 	STR_EQ(kernel_name(moved, NULL, moved + 0x210), "do_that [kernel.kallsyms] kallsyms");
-	STR_EQ(kernel_name(moved, NULL, 0xffffffffc0100010 + moved - KERNEL_TEXT), "[kernel.kallsyms+0xffffffffdd100010] [kernel.kallsyms] kallsyms");
+	STR_EQ(kernel_name(moved, NULL, 0xffffffffc0100010 + moved - KERNEL_TEXT),
+	       "[kernel.kallsyms+0xffffffffdd100010] [kernel.kallsyms] kallsyms");
 	/* nothing known of the kernel's place */
 	STR_EQ(kernel_name(0, NULL, KERNEL_TEXT + 0x110), "do_this [kernel.kallsyms] kallsyms");
 	EQ(diag.entries.n, 0);
 	/* a distance that is none of KASLR's: another kernel */
-	STR_EQ(kernel_name(moved + 0x1230, NULL, moved + 0x210), "[kernel.kallsyms+0xffffffff9e000210] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(moved + 0x1230, NULL, moved + 0x210),
+	       "[kernel.kallsyms+0xffffffff9e000210] [kernel.kallsyms] (none)");
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	end();
 
@@ -502,47 +560,59 @@ static void test_kernel(void)
 	write_notes("k2/notes", id_b);
 	start();
 	dirs[0] = in_dir("k2");
-	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110), "do_this [kernel.kallsyms] kallsyms");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110),
+	       "do_this [kernel.kallsyms] kallsyms");
 	EQ(diag.entries.n, 0);
-	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110),
+	       "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	end();
 
 	/* perf's build-id cache */
-	OK(run("d='kid/.debug/[kernel.kallsyms]/a1a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0'; mkdir -p \"$d\" && cp k/kallsyms \"$d/\""));
+	OK(run("d='kid/.debug/[kernel.kallsyms]/a1a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0'; mkdir "
+	       "-p \"$d\" && cp k/kallsyms \"$d/\""));
 	start();
 	dirs[0] = in_dir("kid");
-	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110), "do_this [kernel.kallsyms] kallsyms");
-	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110),
+	       "do_this [kernel.kallsyms] kallsyms");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110),
+	       "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
 	end();
 
 	/* vmlinux: linked at KERNEL_TEXT, ran elsewhere; kallsyms beside it knows the modules */
-	OK(run("printf '.text\\n.globl _text\\n_text:\\n.globl _stext\\n_stext: nop\\n.org 0x400\\n.globl from_vmlinux\\n.type from_vmlinux,@function\\n"
+	OK(run("printf '.text\\n.globl _text\\n_text:\\n.globl _stext\\n_stext: nop\\n.org "
+	       "0x400\\n.globl from_vmlinux\\n.type from_vmlinux,@function\\n"
 	       "from_vmlinux: nop\\n ret\\n.size from_vmlinux,.-from_vmlinux\\n' > k.s && "
-	       "gcc -nostdlib -static -Wl,-Ttext=0x%llx -Wl,-e,_text -Wl,--build-id=" ID_A " k.s -o vm/vmlinux", KERNEL_TEXT));
+	       "gcc -nostdlib -static -Wl,-Ttext=0x%llx -Wl,-e,_text -Wl,--build-id=" ID_A
+	       " k.s -o vm/vmlinux",
+	       KERNEL_TEXT));
 	start();
 	opts.vmlinux = in_dir("vm/vmlinux");
 	STR_EQ(kernel_name(moved, id_a, moved + 0x401), "from_vmlinux [kernel.kallsyms] symtab");
 	STR_EQ(kernel_name(moved, NULL, moved + 0x401), "from_vmlinux [kernel.kallsyms] symtab");
 	EQ(diag.entries.n, 0);
-	STR_EQ(kernel_name(moved, id_b, moved + 0x401), "[kernel.kallsyms+0xffffffff9e000401] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(moved, id_b, moved + 0x401),
+	       "[kernel.kallsyms+0xffffffff9e000401] [kernel.kallsyms] (none)");
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	opts.vmlinux = NULL;
 	dirs[0] = in_dir("vm");
 	STR_EQ(kernel_name(moved, id_a, moved + 0x401), "from_vmlinux [kernel.kallsyms] symtab");
 	dirs[1] = in_dir("k");
-	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x401), "from_vmlinux [kernel.kallsyms] symtab");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x401),
+	       "from_vmlinux [kernel.kallsyms] symtab");
 	STR_EQ(kernel_name(KERNEL_TEXT, id_a, 0xffffffffc0100010), "mod_work [nf_tables] symtab");
 	/* --kallsyms is the answer */
 	opts.kallsyms = in_dir("k/kallsyms");
-	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x210), "do_that [kernel.kallsyms] kallsyms");
+	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x210),
+	       "do_that [kernel.kallsyms] kallsyms");
 	end();
 
 	/* an all-zero table is told */
 	write_text("zero", "0000000000000000 T _text\n0000000000000000 T do_this\n");
 	start();
 	opts.kallsyms = in_dir("zero");
-	STR_EQ(kernel_name(KERNEL_TEXT, NULL, KERNEL_TEXT + 0x110), "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
+	STR_EQ(kernel_name(KERNEL_TEXT, NULL, KERNEL_TEXT + 0x110),
+	       "[kernel.kallsyms+0xffffffff81000110] [kernel.kallsyms] (none)");
 	EQ(diag_count(&diag, DIAG_SYMBOL_FILE), 1);
 	end();
 
@@ -552,7 +622,11 @@ static void test_kernel(void)
 	{
 		struct symbolizer *s = sym_new(&opts, &strings, &diag);
 		struct sym_mapping m = {
-			.pid = 0, .space = SPACE_GUEST_KERNEL, .addr = moved, .len = 0x1000000, .pgoff = moved,
+			.pid = 0,
+			.space = SPACE_GUEST_KERNEL,
+			.addr = moved,
+			.len = 0x1000000,
+			.pgoff = moved,
 			.filename = "[guest.kernel.kallsyms]_text",
 		};
 
@@ -571,17 +645,23 @@ static void test_kernel(void)
 static void test_module(void)
 {
 	struct sym_mapping k = {
-		.pid = SYM_KERNEL_PID, .space = SPACE_KERNEL, .addr = 0xffffffffc0100000, .len = 0x1000,
+		.pid = SYM_KERNEL_PID,
+		.space = SPACE_KERNEL,
+		.addr = 0xffffffffc0100000,
+		.len = 0x1000,
 		.filename = "/lib/modules/6.1.0/kernel/drivers/net/made-up.ko",
 	};
 	struct symbolizer *s;
 	const struct frame *f;
 
 	OK(run("mkdir -p mods/lib/modules/6.1.0/kernel/drivers/net"));
-	OK(run("printf '.section .init.text,\"ax\"\n.globl init_module\n.type init_module,@function\ninit_module: ret\n.size init_module,1\n"
-	       ".text\n.type first,@function\nfirst: nop\n ret\n.size first,2\n.org 0x40\n.globl second\n.type second,@function\n"
+	OK(run("printf '.section .init.text,\"ax\"\n.globl init_module\n.type "
+	       "init_module,@function\ninit_module: ret\n.size init_module,1\n"
+	       ".text\n.type first,@function\nfirst: nop\n ret\n.size first,2\n.org 0x40\n.globl "
+	       "second\n.type second,@function\n"
 	       "second: nop\n nop\n ret\n.size second,3\n' > m.s && gcc -c m.s -o m.o && "
-	       "ld -r --build-id=" ID_A " m.o -o mods/lib/modules/6.1.0/kernel/drivers/net/made-up.ko"));
+	       "ld -r --build-id=" ID_A
+	       " m.o -o mods/lib/modules/6.1.0/kernel/drivers/net/made-up.ko"));
 	start();
 	symfs[0] = in_dir("mods");
 	s = sym_new(&opts, &strings, &diag);
@@ -595,7 +675,8 @@ static void test_module(void)
 	sym_free(s);
 	/* from perf's build-id cache */
 	OK(run("mkdir -p kocache/.debug/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0 && "
-	       "cp mods/lib/modules/6.1.0/kernel/drivers/net/made-up.ko kocache/.debug/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0/elf"));
+	       "cp mods/lib/modules/6.1.0/kernel/drivers/net/made-up.ko "
+	       "kocache/.debug/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0/elf"));
 	symfs[0] = NULL;
 	dirs[0] = in_dir("kocache");
 	s = sym_new(&opts, &strings, &diag);
@@ -638,13 +719,23 @@ static const char *xen_name(void)
 /* A Xen whose function at +0x100 has the given name; flags: build id. */
 static bool xen(const char *function, const char *name, const char *flags)
 {
-	return run("{ printf '.text\\n.globl _stext\\n_stext: nop\\n.globl start_xen\\n.type start_xen,@function\\nstart_xen: call 1f\\n nop\\n1: ret\\n.size start_xen,.-start_xen\\n';"
-		   "for i in 1 2 3 4 5 6 7 8 9; do printf \".org 0x${i}0\\n.globl pad$i\\n.type pad$i,@function\\npad$i: nop\\n.size pad$i,.-pad$i\\n\"; done;"
-		   "printf '.org 0x100\\n.globl %s\\n.type %s,@function\\n%s: nop\\n ret\\n.size %s,.-%s\\n.globl _etext\\n_etext:\\n.org 0x1000\\n.globl _end\\n_end: nop\\n"
-		   "%s'; } > x.s && gcc -nostdlib -static -Wl,-Ttext=0x%llx -Wl,-e,_stext %s x.s -o %s",
-		   function, function, function, function, function, strstr(flags, "guid") ?
-		   ".section .buildid,\"a\"\\n.long 0,0,0,2,0,0,0\\n.ascii \"RSDS\"\\n.byte 0x57,0xab,0xa6,0x48,8,0x8f,0x13,0x9d,0x96,0x79,0xb1,0xca,0xea,0x62,0x6f,0x3a\\n.long 1\\n.byte 0\\n" : "",
-		   XEN_TEXT, strstr(flags, "guid") ? "-Wl,--build-id=none" : flags, name);
+	return run(
+		"{ printf '.text\\n.globl _stext\\n_stext: nop\\n.globl start_xen\\n.type "
+		"start_xen,@function\\nstart_xen: call 1f\\n nop\\n1: ret\\n.size "
+		"start_xen,.-start_xen\\n';"
+		"for i in 1 2 3 4 5 6 7 8 9; do printf \".org 0x${i}0\\n.globl pad$i\\n.type "
+		"pad$i,@function\\npad$i: nop\\n.size pad$i,.-pad$i\\n\"; done;"
+		"printf '.org 0x100\\n.globl %s\\n.type %s,@function\\n%s: nop\\n ret\\n.size "
+		"%s,.-%s\\n.globl _etext\\n_etext:\\n.org 0x1000\\n.globl _end\\n_end: nop\\n"
+		"%s'; } > x.s && gcc -nostdlib -static -Wl,-Ttext=0x%llx -Wl,-e,_stext %s x.s -o "
+		"%s",
+		function, function, function, function, function,
+		strstr(flags, "guid")
+			? ".section .buildid,\"a\"\\n.long 0,0,0,2,0,0,0\\n.ascii \"RSDS\"\\n.byte "
+			  "0x57,0xab,0xa6,0x48,8,0x8f,0x13,0x9d,0x96,0x79,0xb1,0xca,0xea,0x62,0x6f,"
+			  "0x3a\\n.long 1\\n.byte 0\\n"
+			: "",
+		XEN_TEXT, strstr(flags, "guid") ? "-Wl,--build-id=none" : flags, name);
 }
 
 static void test_xen(void)
@@ -745,7 +836,8 @@ static void test_xen(void)
 	end();
 
 	/* not if it is of another version; nor is then the one in /boot of a tree */
-	OK(run("mkdir -p x/tree/boot x/tree/usr/lib/debug/boot && mv x/pe/xen-4.17.efi x/tree/boot/xen-4.18.efi && "
+	OK(run("mkdir -p x/tree/boot x/tree/usr/lib/debug/boot && mv x/pe/xen-4.17.efi "
+	       "x/tree/boot/xen-4.18.efi && "
 	       "cp x/rec/xen-syms-4.17 x/tree/usr/lib/debug/boot/"));
 	start();
 	symfs[0] = in_dir("x/tree");
@@ -763,14 +855,17 @@ static void test_xen(void)
 	start();
 	symfs[0] = in_dir("x/boot");
 	STR_EQ(xen_name(), "right symtab");
-	OK(run("mkdir -p x/boot/usr/lib/debug/boot && mv x/boot/boot/xen-syms-4.17 x/boot/usr/lib/debug/boot/xen-syms-4.17-amd64"));
+	OK(run("mkdir -p x/boot/usr/lib/debug/boot && mv x/boot/boot/xen-syms-4.17 "
+	       "x/boot/usr/lib/debug/boot/xen-syms-4.17-amd64"));
 	STR_EQ(xen_name(), "right symtab");
-	OK(run("mv x/boot/usr/lib/debug/boot/xen-syms-4.17-amd64 x/boot/usr/lib/debug/xen-syms-4.17.5"));
+	OK(run("mv x/boot/usr/lib/debug/boot/xen-syms-4.17-amd64 "
+	       "x/boot/usr/lib/debug/xen-syms-4.17.5"));
 	STR_EQ(xen_name(), "right symtab");
 	EQ(diag.entries.n, 0);
 	end();
 
-	/* a snapshot of /proc/xen/xensyms: right for the one, refutes the other, serves what neither covers */
+	/* a snapshot of /proc/xen/xensyms: right for the one, refutes the other, serves what
+	 * neither covers */
 	buf_clear(&b);
 	buf_printf(&b, "%llx T _stext\n%llx T start_xen\n", XEN_TEXT, XEN_TEXT + 1);
 	for (i = 1; i < 10; i++)
@@ -786,14 +881,16 @@ static void test_xen(void)
 	OK(run("rm x/snap/xen-syms-4.17"));
 	STR_EQ(xen_name(), "right map");
 	/* other addresses: another build */
-	OK(run("sed 's/^ffff82d0402000\\(.\\)0/ffff82d0402000\\18/' x/snap/xensyms > x/two/xensyms && cp x/rec/xen-syms-4.17 x/two/"));
+	OK(run("sed 's/^ffff82d0402000\\(.\\)0/ffff82d0402000\\18/' x/snap/xensyms > x/two/xensyms "
+	       "&& cp x/rec/xen-syms-4.17 x/two/"));
 	dirs[0] = in_dir("x/two");
 	STR_EQ(xen_name(), "right map");
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	end();
 
 	/* a map of the build, new form */
-	write_text("x/map/xen-4.17.map", "0xffff82d040200000 T _stext\n0xffff82d040200100 t common/domain.c#mapped\n0xffff82d040200200 T _etext\n");
+	write_text("x/map/xen-4.17.map", "0xffff82d040200000 T _stext\n0xffff82d040200100 t "
+					 "common/domain.c#mapped\n0xffff82d040200200 T _etext\n");
 	start();
 	dirs[0] = in_dir("x/map");
 	STR_EQ(xen_name(), "mapped map");
@@ -823,8 +920,9 @@ static void test_xen(void)
 }
 
 /*
- * Which addresses can be return addresses: all that objdump shows behind a call, and few others.  The code has calls through
- * registers and memory in all the forms that a compiler makes of function pointers.
+ * Which addresses can be return addresses: all that objdump shows behind a call, and few others.
+ * The code has calls through registers and memory in all the forms that a compiler makes of
+ * function pointers.
  */
 static void test_returns(void)
 {
@@ -836,17 +934,24 @@ static void test_returns(void)
 	FILE *f;
 	int i;
 
-	buf_puts(&b, "struct o { long pad[40]; int (*f)(int); int (*g[300])(int); };\nextern int (*hook)(int), (*table[64])(int);\n"
-		 "int (*hook)(int), (*table[64])(int);\n__attribute__((noinline)) int leaf(int x) { return x * 3 + 1; }\n");
+	buf_puts(&b, "struct o { long pad[40]; int (*f)(int); int (*g[300])(int); };\nextern int "
+		     "(*hook)(int), (*table[64])(int);\n"
+		     "int (*hook)(int), (*table[64])(int);\n__attribute__((noinline)) int leaf(int "
+		     "x) { return x * 3 + 1; }\n");
 	for (i = 0; i < 60; i++)
-		buf_printf(&b, "int fn%d(struct o *o, struct o **v, int i) { int r = leaf(i) + o->f(i + %d) + o->g[%d](r) + v[i]->g[i + 1](r);\n"
-			   "r += hook(r) * table[i](r) + table[%d](r) + leaf(r + %d); return r + v[%d]->f(r) - fn%d(o, v, r); }\n",
+		buf_printf(&b,
+			   "int fn%d(struct o *o, struct o **v, int i) { int r = leaf(i) + o->f(i "
+			   "+ %d) + o->g[%d](r) + v[i]->g[i + 1](r);\n"
+			   "r += hook(r) * table[i](r) + table[%d](r) + leaf(r + %d); return r + "
+			   "v[%d]->f(r) - fn%d(o, v, r); }\n",
 			   i, i * 1000, i * 5, i, i, i, i ? i - 1 : 0);
 	buf_puts(&b, "void _start(void) { fn59(0, 0, 1); }\n");
 	write_file("calls.c", b.p, b.n);
 	buf_release(&b);
-	OK(run("gcc -O2 -fpie -fno-plt -nostdlib -static -w -Wl,-Ttext=0x%llx -Wl,-Tdata=0x%llx -Wl,-Tbss=0x%llx calls.c -o calls && "
-	       "objdump -d --no-show-raw-insn calls > calls.txt", XEN_TEXT, XEN_TEXT + 0x200000, XEN_TEXT + 0x201000));
+	OK(run("gcc -O2 -fpie -fno-plt -nostdlib -static -w -Wl,-Ttext=0x%llx -Wl,-Tdata=0x%llx "
+	       "-Wl,-Tbss=0x%llx calls.c -o calls && "
+	       "objdump -d --no-show-raw-insn calls > calls.txt",
+	       XEN_TEXT, XEN_TEXT + 0x200000, XEN_TEXT + 0x201000));
 	start();
 	opts.xen_syms = in_dir("calls");
 	s = sym_new(&opts, &strings, &diag);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Mappings of processes: replacement, fork, exec, exit, generations; and what unknown addresses are called. */
+/* Mappings of processes: replacement, fork, exec, exit, generations; and what unknown addresses are
+ * called. */
 #include "symbolize/space.h"
 #include "symbolize/symbolize.h"
 #include "tests/unit/tap.h"
@@ -22,8 +23,9 @@ static const char *show(struct spaces *sp, u32 pid)
 
 	buf_clear(out);
 	for (i = 0; mm && i < mm->maps.n; i++)
-		buf_printf(out, "%s%" PRIx64 "-%" PRIx64 "@%" PRIx64 ":%u", i ? " " : "", mm->maps.v[i].start,
-			   mm->maps.v[i].end, mm->maps.v[i].pgoff, mm->maps.v[i].module);
+		buf_printf(out, "%s%" PRIx64 "-%" PRIx64 "@%" PRIx64 ":%u", i ? " " : "",
+			   mm->maps.v[i].start, mm->maps.v[i].end, mm->maps.v[i].pgoff,
+			   mm->maps.v[i].module);
 	return buf_str(out);
 }
 
@@ -52,7 +54,8 @@ static void test_replace(void)
 	STR_EQ(show(&sp, 1), "0-3000@500:4 3000-4000@80:7 4000-6000@1070:6 6000-10000@6500:4");
 	/* same end */
 	map(&sp, 1, 0x5000, 0x6000, 0x90, 8);
-	STR_EQ(show(&sp, 1), "0-3000@500:4 3000-4000@80:7 4000-5000@1070:6 5000-6000@90:8 6000-10000@6500:4");
+	STR_EQ(show(&sp, 1),
+	       "0-3000@500:4 3000-4000@80:7 4000-5000@1070:6 5000-6000@90:8 6000-10000@6500:4");
 	map(&sp, 1, 0xf000, UINT64_MAX, 0, 9);
 	OK(mm_find(spaces_mm(&sp, MM_HOST, 1), UINT64_MAX - 1)->module == 9);
 	OK(!mm_find(spaces_mm(&sp, MM_HOST, 1), UINT64_MAX));
@@ -85,7 +88,8 @@ static void test_random(void)
 			want_off[k] = i * 0x100000ULL + (k - a) * 4096ULL;
 		}
 		for (k = 0; k < PAGES; k++) {
-			const struct mapping *m = mm_find(spaces_mm(&sp, MM_HOST, 7), k * 4096ULL + 5);
+			const struct mapping *m = mm_find(spaces_mm(&sp, MM_HOST, 7),
+							  k * 4096ULL + 5);
 
 			if ((m ? m->module : 0) != want_module[k] ||
 			    (m && k * 4096ULL + 5 - m->start + m->pgoff != want_off[k] + 5))
@@ -169,7 +173,9 @@ static void test_tasks(void)
 	OK(g3 != g2 && g3 != g1 && g3 != 0);
 	/* kernel changes concern everybody */
 	g2 = spaces_generation(&sp, 2);
-	spaces_map_kernel(&sp, &(struct mapping){ .start = 0xffffffff81000000, .end = 0xffffffff82000000, .module = 9 });
+	spaces_map_kernel(&sp, &(struct mapping){ .start = 0xffffffff81000000,
+						  .end = 0xffffffff82000000,
+						  .module = 9 });
 	OK(spaces_generation(&sp, 2) != g2);
 	g2 = spaces_generation(&sp, 2);
 	spaces_ksymbol(&sp, 0xffffffffc0000000, 64, 5, false);
@@ -205,7 +211,8 @@ static void test_tasks(void)
 static struct strtab strings;
 static struct diag diag;
 
-static const char *name_of(struct symbolizer *s, enum space space, u32 pid, u64 addr, enum addr_kind kind)
+static const char *name_of(struct symbolizer *s, enum space space, u32 pid, u64 addr,
+			   enum addr_kind kind)
 {
 	const struct frame *f;
 
@@ -225,7 +232,12 @@ static int flags_of(struct symbolizer *s, enum space space, u32 pid, u64 addr)
 static void user_map(struct symbolizer *s, u32 pid, u64 addr, u64 len, u64 pgoff, const char *file)
 {
 	struct sym_mapping m = {
-		.pid = pid, .space = SPACE_USER, .addr = addr, .len = len, .pgoff = pgoff, .filename = file,
+		.pid = pid,
+		.space = SPACE_USER,
+		.addr = addr,
+		.len = len,
+		.pgoff = pgoff,
+		.filename = file,
 	};
 
 	sym_map(s, &m);
@@ -237,8 +249,12 @@ static void test_names(void)
 	struct symbolizer *s;
 	const struct frame *f, *g;
 	struct sym_mapping k = {
-		.pid = SYM_KERNEL_PID, .space = SPACE_KERNEL, .addr = 0xffffffff9e000000, .len = 0x1200000,
-		.pgoff = 0xffffffff9e000000, .filename = "[kernel.kallsyms]_text",
+		.pid = SYM_KERNEL_PID,
+		.space = SPACE_KERNEL,
+		.addr = 0xffffffff9e000000,
+		.len = 0x1200000,
+		.pgoff = 0xffffffff9e000000,
+		.filename = "[kernel.kallsyms]_text",
 	};
 	const struct sym_module_info *infos;
 
@@ -271,7 +287,8 @@ static void test_names(void)
 	sym_resolve(s, SPACE_USER, 6, 0x55551234, ADDR_EXACT, &g);
 	OK(f == g);
 	/* and gives the same answer */
-	EQ(sym_answer(s, SPACE_USER, 5, 0x401234, ADDR_EXACT), sym_answer(s, SPACE_USER, 6, 0x55551234, ADDR_EXACT));
+	EQ(sym_answer(s, SPACE_USER, 5, 0x401234, ADDR_EXACT),
+	   sym_answer(s, SPACE_USER, 6, 0x55551234, ADDR_EXACT));
 	EQ(sym_answer_frames(s, sym_answer(s, SPACE_USER, 5, 0x401234, ADDR_EXACT), &g), 1);
 	OK(f == g);
 	/* fork, exec */
@@ -291,12 +308,14 @@ static void test_names(void)
 	OK(sym_generation(s, 8) != sym_generation(s, 5));
 
 	/* kernel: the address itself, as System.map has it */
-	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffff9e001234, ADDR_EXACT), "[kernel.kallsyms+0xffffffff9e001234]");
+	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffff9e001234, ADDR_EXACT),
+	       "[kernel.kallsyms+0xffffffff9e001234]");
 	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0x1234, ADDR_EXACT), "[broken stack]");
 	sym_free(s);
 	s = sym_new(&opts, &strings, &diag);
 	sym_map(s, &k);
-	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffff9e001234, ADDR_EXACT), "[kernel.kallsyms+0xffffffff9e001234]");
+	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffff9e001234, ADDR_EXACT),
+	       "[kernel.kallsyms+0xffffffff9e001234]");
 	k.addr = 0xffffffffc0100000;
 	k.len = 0x5000;
 	k.pgoff = 0;
@@ -304,7 +323,8 @@ static void test_names(void)
 	sym_map(s, &k);
 	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffffc0100020, ADDR_EXACT), "[nf_tables+0x20]");
 	sym_ksymbol(s, 0xffffffffc0200000, 0x80, "bpf_prog_0123456789abcdef_entry", false);
-	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffffc0200080, ADDR_RETURN), "bpf_prog_0123456789abcdef_entry");
+	STR_EQ(name_of(s, SPACE_KERNEL, 5, 0xffffffffc0200080, ADDR_RETURN),
+	       "bpf_prog_0123456789abcdef_entry");
 	EQ(flags_of(s, SPACE_KERNEL, 5, 0xffffffffc0200000), 0);
 	sym_ksymbol(s, 0xffffffffc0200000, 0x80, "bpf_prog_0123456789abcdef_entry", true);
 	EQ(flags_of(s, SPACE_KERNEL, 5, 0xffffffffc0200000), FRAME_UNRESOLVED);
@@ -320,15 +340,19 @@ static void test_names(void)
 	OK(sym_hv_is_return(s, 0xffff82d040212345));
 
 	/* guests */
-	STR_EQ(name_of(s, SPACE_GUEST_KERNEL, 9, 0xffffffff81001234, ADDR_EXACT), "[guest.kernel.kallsyms+0xffffffff81001234]");
+	STR_EQ(name_of(s, SPACE_GUEST_KERNEL, 9, 0xffffffff81001234, ADDR_EXACT),
+	       "[guest.kernel.kallsyms+0xffffffff81001234]");
 	STR_EQ(name_of(s, SPACE_GUEST_USER, 9, 0x401234, ADDR_EXACT), "[guest user+0x401234]");
 
 	/* text: names without a mapping */
 	EQ(sym_resolve_in_file(s, SPACE_USER, "/usr/lib/no/such.so.6", 0x1234, ADDR_RETURN, &f), 1);
 	STR_EQ(strtab_get(&strings, f->function), "[such.so.6+0x1234]");
 	STR_EQ(strtab_get(&strings, f->module), "such.so.6");
-	STR_EQ(strtab_get(&strings, sym_module_name(s, SPACE_KERNEL, "/lib/modules/6.1/kernel/a-b.ko")), "[a_b]");
-	STR_EQ(strtab_get(&strings, sym_module_name(s, SPACE_KERNEL, "[kernel.kallsyms]")), "[kernel.kallsyms]");
+	STR_EQ(strtab_get(&strings,
+			  sym_module_name(s, SPACE_KERNEL, "/lib/modules/6.1/kernel/a-b.ko")),
+	       "[a_b]");
+	STR_EQ(strtab_get(&strings, sym_module_name(s, SPACE_KERNEL, "[kernel.kallsyms]")),
+	       "[kernel.kallsyms]");
 	STR_EQ(strtab_get(&strings, sym_module_name(s, SPACE_HV, "[hypervisor]")), "xen-syms");
 	STR_EQ(strtab_get(&strings, sym_module_name(s, SPACE_USER, "//anon")), "//anon");
 	EQ(sym_modules(s, &infos), 6);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwinding of saved stacks.  x86-64: unwind-target tells its registers, stack, mappings and the truth.  i386 and
- * Arm64: stacks written by hand for a few lines of assembler.
+ * Unwinding of saved stacks.  x86-64: unwind-target tells its registers, stack, mappings and the
+ * truth.  i386 and Arm64: stacks written by hand for a few lines of assembler.
  */
 #include "symbolize/symbolize.h"
 #include "tests/unit/made-files.h"
 
-#define X86_MASK	0xff0fffULL	/* what perf asks for on x86-64 */
-#define MAX_PCS		256
+#define X86_MASK 0xff0fffULL /* what perf asks for on x86-64 */
+#define MAX_PCS  256
 
 struct dump {
 	u64 regs[20];
@@ -44,7 +44,8 @@ static bool read_dump(struct dump *d, const char *file)
 			u64 stop;
 
 			p = line + 4;
-			if (parse_hex(&p, end, &m->addr) || *p++ != ' ' || parse_hex(&p, end, &stop) || *p++ != ' ' ||
+			if (parse_hex(&p, end, &m->addr) || *p++ != ' ' ||
+			    parse_hex(&p, end, &stop) || *p++ != ' ' ||
 			    parse_hex(&p, end, &m->pgoff) || *p++ != ' ')
 				return false;
 			m->len = stop - m->addr;
@@ -99,8 +100,8 @@ static const char *const root[] = { "/", NULL };
 static bool is_ours(const char *name)
 {
 	static const char *const known[] = {
-		"innermost", "recurse", "dynamic", "compare", "sorting", "on_signal", "interrupted", "thread", "main", "_start",
-		"inner", "middle", "start",
+		"innermost", "recurse", "dynamic", "compare", "sorting", "on_signal", "interrupted",
+		"thread",    "main",    "_start",  "inner",   "middle",  "start",
 	};
 	size_t i;
 
@@ -133,7 +134,8 @@ static const char *names(struct symbolizer *s, u32 pid, const struct sym_unwound
 	return buf_str(&b);
 }
 
-/* The truth in the same form: the C library's qsort() stands between sorting and compare, and the program's start at the end. */
+/* The truth in the same form: the C library's qsort() stands between sorting and compare, and the
+ * program's start at the end. */
 static const char *truth_of(const struct dump *d, const char *end)
 {
 	static struct buf b;
@@ -210,7 +212,11 @@ static void test_program(const char *name, const char *how, const char *end)
 	EQ(sym_unwind(s, 99, 99, &regs, d.stack, d.stack_n, again, MAX_PCS, &truncated), 0);
 	/* another program in its place */
 	sym_exec(s, 10);
-	sym_map(s, &(struct sym_mapping){ .pid = 10, .space = SPACE_USER, .addr = 0x10000, .len = 4096, .filename = "/no/such" });
+	sym_map(s, &(struct sym_mapping){ .pid = 10,
+					  .space = SPACE_USER,
+					  .addr = 0x10000,
+					  .len = 4096,
+					  .filename = "/no/such" });
 	EQ(sym_unwind(s, 10, 10, &regs, d.stack, d.stack_n, again, MAX_PCS, &truncated), 1);
 	sym_free(s);
 	free_dump(&d);
@@ -232,14 +238,16 @@ static void test_frame_pointer(void)
 		return;
 	s = symbolizer_for(&d, 10, nothing);
 	regs.values = d.regs;
-	/* innermost, six times recurse, dynamic, compare: then the C library, built without frame pointers */
+	/* innermost, six times recurse, dynamic, compare: then the C library, built without frame
+	 * pointers */
 	n = sym_unwind(s, 10, 10, &regs, d.stack, d.stack_n, pcs, MAX_PCS, &truncated);
 	OK(n >= 9);
 	sym_free(s);
 	s = symbolizer_for(&d, 10, root);
 	while (n > 9)
 		n--;
-	STR_EQ(names(s, 10, pcs, n), "innermost recurse recurse recurse recurse recurse recurse dynamic compare ");
+	STR_EQ(names(s, 10, pcs, n),
+	       "innermost recurse recurse recurse recurse recurse recurse dynamic compare ");
 	sym_free(s);
 	free_dump(&d);
 }
@@ -273,8 +281,10 @@ static void test_hostile(void)
 		if (i % 7 == 0)
 			d.regs[7] = -(seed % 64);
 		if (i % 11 == 0)
-			d.regs[8] = d.maps[seed % d.n_maps].addr + hash_u64(seed) % d.maps[seed % d.n_maps].len;
-		n = sym_unwind(s, 10, 10, &regs, d.stack, i % 5 ? d.stack_n : seed % 200, pcs, MAX_PCS, &truncated);
+			d.regs[8] = d.maps[seed % d.n_maps].addr +
+				    hash_u64(seed) % d.maps[seed % d.n_maps].len;
+		n = sym_unwind(s, 10, 10, &regs, d.stack, i % 5 ? d.stack_n : seed % 200, pcs,
+			       MAX_PCS, &truncated);
 		within &= n <= MAX_PCS;
 	}
 	OK(within);
@@ -310,7 +320,9 @@ static void test_hostile_file(void)
 		for (k = 0; k < 1 + i % 10; k++) {
 			seed = hash_u64(seed);
 			/* the file's header and segments, its sections, the tables between */
-			n = seed % 3 == 0 ? (seed >> 8) % 0x400 : seed % 3 == 1 ? program.n - 1 - (seed >> 8) % 2500 : (seed >> 8) % program.n;
+			n = seed % 3 == 0   ? (seed >> 8) % 0x400
+			    : seed % 3 == 1 ? program.n - 1 - (seed >> 8) % 2500
+					    : (seed >> 8) % program.n;
 			copy[n] = (u8)(seed >> 48);
 		}
 		write_file(name, copy, i % 20 ? program.n : (seed >> 8) % program.n);
@@ -318,7 +330,8 @@ static void test_hostile_file(void)
 		n = sym_unwind(s, 10, 10, &regs, d.stack, d.stack_n, pcs, MAX_PCS, &truncated);
 		within &= n <= MAX_PCS;
 		for (k = 0; k < n; k++)
-			within &= sym_resolve(s, SPACE_USER, 10, pcs[k].pc, pcs[k].kind, &frames) > 0;
+			within &= sym_resolve(s, SPACE_USER, 10, pcs[k].pc, pcs[k].kind, &frames) >
+				  0;
 		sym_free(s);
 	}
 	OK(within);
@@ -350,10 +363,12 @@ static void test_many(void)
 			d.maps[i].pid = pid;
 			sym_map(s, &d.maps[i]);
 		}
-		same &= sym_unwind(s, pid, pid, &regs, d.stack, d.stack_n, pcs, MAX_PCS, &truncated) == want;
+		same &= sym_unwind(s, pid, pid, &regs, d.stack, d.stack_n, pcs, MAX_PCS,
+				   &truncated) == want;
 	}
 	for (pid = 1000; pid < 1600; pid += 7)
-		same &= sym_unwind(s, pid, pid, &regs, d.stack, d.stack_n, pcs, MAX_PCS, &truncated) == want;
+		same &= sym_unwind(s, pid, pid, &regs, d.stack, d.stack_n, pcs, MAX_PCS,
+				   &truncated) == want;
 	OK(same);
 	sym_free(s);
 	free_dump(&d);
@@ -386,7 +401,8 @@ static u64 symbol(const char *file, const char *name)
 	return v;
 }
 
-static void hand_made(const char *file, const char *arch, u64 abi, u64 mask, const u64 *values, const u8 *stack, size_t n)
+static void hand_made(const char *file, const char *arch, u64 abi, u64 mask, const u64 *values,
+		      const u8 *stack, size_t n)
 {
 	const char *const symfs[] = { made_dir, NULL };
 	struct sym_opts opts = { .symfs = symfs, .offline_only = true };
@@ -398,8 +414,12 @@ static void hand_made(const char *file, const char *arch, u64 abi, u64 mask, con
 	size_t got;
 
 	snprintf(name, sizeof(name), "/%s", file);
-	sym_map(s, &(struct sym_mapping){ .pid = 1, .space = SPACE_USER, .addr = symbol(file, "inner") & ~4095ULL, .len = 4096,
-					  .pgoff = 0x1000, .filename = name });
+	sym_map(s, &(struct sym_mapping){ .pid = 1,
+					  .space = SPACE_USER,
+					  .addr = symbol(file, "inner") & ~4095ULL,
+					  .len = 4096,
+					  .pgoff = 0x1000,
+					  .filename = name });
 	got = sym_unwind(s, 1, 1, &regs, stack, n, pcs, 8, &truncated);
 	STR_EQ(names(s, 1, pcs, got), "inner middle start ");
 	OK(!truncated);
@@ -415,18 +435,24 @@ static void test_i386(void)
 	u8 stack[64] = { 0 };
 
 	write_text("i386.s",
-		   ".text\n.org 16\n.globl inner\n.type inner,@function\ninner: .cfi_startproc\n subl $12,%esp\n .cfi_adjust_cfa_offset 12\n nop\n nop\n"
-		   " addl $12,%esp\n .cfi_adjust_cfa_offset -12\n ret\n .cfi_endproc\n.size inner,.-inner\n"
-		   ".globl middle\n.type middle,@function\nmiddle: .cfi_startproc\n subl $28,%esp\n .cfi_adjust_cfa_offset 28\n call inner\n nop\n"
-		   " addl $28,%esp\n .cfi_adjust_cfa_offset -28\n ret\n .cfi_endproc\n.size middle,.-middle\n"
-		   ".globl start\n.type start,@function\nstart: .cfi_startproc\n .cfi_undefined eip\n call middle\n hlt\n .cfi_endproc\n.size start,.-start\n");
-	if (!run("gcc -m32 -nostdlib -static -Wl,-Ttext=0x8049000 -Wl,-e,start -Wl,--build-id=none i386.s -o i386 2>/dev/null")) {
+		   ".text\n.org 16\n.globl inner\n.type inner,@function\ninner: .cfi_startproc\n "
+		   "subl $12,%esp\n .cfi_adjust_cfa_offset 12\n nop\n nop\n"
+		   " addl $12,%esp\n .cfi_adjust_cfa_offset -12\n ret\n .cfi_endproc\n.size "
+		   "inner,.-inner\n"
+		   ".globl middle\n.type middle,@function\nmiddle: .cfi_startproc\n subl "
+		   "$28,%esp\n .cfi_adjust_cfa_offset 28\n call inner\n nop\n"
+		   " addl $28,%esp\n .cfi_adjust_cfa_offset -28\n ret\n .cfi_endproc\n.size "
+		   "middle,.-middle\n"
+		   ".globl start\n.type start,@function\nstart: .cfi_startproc\n .cfi_undefined "
+		   "eip\n call middle\n hlt\n .cfi_endproc\n.size start,.-start\n");
+	if (!run("gcc -m32 -nostdlib -static -Wl,-Ttext=0x8049000 -Wl,-e,start -Wl,--build-id=none "
+		 "i386.s -o i386 2>/dev/null")) {
 		printf("# i386 not tested: gcc -m32 does not work here\n");
 		return;
 	}
-	values[7] = 0xff800000;				/* sp */
-	values[8] = symbol("i386", "inner") + 4;		/* ip: behind `subl` and a nop */
-	put(stack + 12, symbol("i386", "middle") + 8, 4);	/* behind `call inner` */
+	values[7] = 0xff800000;                           /* sp */
+	values[8] = symbol("i386", "inner") + 4;          /* ip: behind `subl` and a nop */
+	put(stack + 12, symbol("i386", "middle") + 8, 4); /* behind `call inner` */
 	put(stack + 16 + 28, symbol("i386", "start") + 5, 4);
 	hand_made("i386", "x86_64", 1, 0x1ff, values, stack, sizeof(stack));
 	hand_made("i386", "i686", 1, 0x1ff, values, stack, sizeof(stack));
@@ -437,19 +463,25 @@ static void test_arm64(void)
 	u64 values[33] = { 0 };
 	u8 stack[96] = { 0 };
 
-	write_text("arm64.s",
-		   ".text\n nop\n.globl inner\n.type inner,@function\ninner: .cfi_startproc\n sub sp,sp,#32\n .cfi_def_cfa_offset 32\n str x30,[sp,#24]\n"
-		   " .cfi_offset 30,-8\n nop\n ldr x30,[sp,#24]\n add sp,sp,#32\n ret\n .cfi_endproc\n.size inner,.-inner\n"
-		   ".globl middle\n.type middle,@function\nmiddle: .cfi_startproc\n sub sp,sp,#48\n .cfi_def_cfa_offset 48\n str x30,[sp,#40]\n"
-		   " .cfi_offset 30,-8\n bl inner\n nop\n ret\n .cfi_endproc\n.size middle,.-middle\n"
-		   ".globl start\n.type start,@function\nstart: .cfi_startproc\n .cfi_undefined 30\n bl middle\n nop\n .cfi_endproc\n.size start,.-start\n");
-	if (!run("clang --target=aarch64-linux-gnu -nostdlib -static -fuse-ld=lld -Wl,-Ttext=0x401000 -Wl,-e,start -Wl,--build-id=none "
+	write_text(
+		"arm64.s",
+		".text\n nop\n.globl inner\n.type inner,@function\ninner: .cfi_startproc\n sub "
+		"sp,sp,#32\n .cfi_def_cfa_offset 32\n str x30,[sp,#24]\n"
+		" .cfi_offset 30,-8\n nop\n ldr x30,[sp,#24]\n add sp,sp,#32\n ret\n "
+		".cfi_endproc\n.size inner,.-inner\n"
+		".globl middle\n.type middle,@function\nmiddle: .cfi_startproc\n sub sp,sp,#48\n "
+		".cfi_def_cfa_offset 48\n str x30,[sp,#40]\n"
+		" .cfi_offset 30,-8\n bl inner\n nop\n ret\n .cfi_endproc\n.size middle,.-middle\n"
+		".globl start\n.type start,@function\nstart: .cfi_startproc\n .cfi_undefined 30\n "
+		"bl middle\n nop\n .cfi_endproc\n.size start,.-start\n");
+	if (!run("clang --target=aarch64-linux-gnu -nostdlib -static -fuse-ld=lld "
+		 "-Wl,-Ttext=0x401000 -Wl,-e,start -Wl,--build-id=none "
 		 "-Wl,-z,separate-loadable-segments arm64.s -o arm64 2>/dev/null")) {
 		printf("# Arm64 not tested: no clang with lld here\n");
 		return;
 	}
-	values[31] = 0xffffff000000;				/* sp */
-	values[32] = symbol("arm64", "inner") + 8;		/* pc */
+	values[31] = 0xffffff000000;               /* sp */
+	values[32] = symbol("arm64", "inner") + 8; /* pc */
 	put(stack + 24, symbol("arm64", "middle") + 12, 8);
 	put(stack + 32 + 40, symbol("arm64", "start") + 4, 8);
 	hand_made("arm64", "aarch64", 2, 0x1ffffffffULL, values, stack, sizeof(stack));
@@ -467,9 +499,15 @@ int main(void)
 	test_i386();
 	test_arm64();
 	if (src && run("test \"$(uname -m)\" = x86_64")) {
-		OK(run("gcc -O2 -fomit-frame-pointer -pthread %s/tests/unit/unwind-target.c -o no-fp", src));
-		OK(run("gcc -O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables -pthread %s/tests/unit/unwind-target.c -o with-fp", src));
-		is_static = run("gcc -O2 -fomit-frame-pointer -static -pthread %s/tests/unit/unwind-target.c -o static 2>/dev/null", src);
+		OK(run("gcc -O2 -fomit-frame-pointer -pthread %s/tests/unit/unwind-target.c -o "
+		       "no-fp",
+		       src));
+		OK(run("gcc -O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables "
+		       "-fno-unwind-tables -pthread %s/tests/unit/unwind-target.c -o with-fp",
+		       src));
+		is_static = run("gcc -O2 -fomit-frame-pointer -static -pthread "
+				"%s/tests/unit/unwind-target.c -o static 2>/dev/null",
+				src);
 		test_program("no-fp", "plain", "- _start ");
 		test_program("no-fp", "signal", "- _start ");
 		test_program("no-fp", "thread", "- ");

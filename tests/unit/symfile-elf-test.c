@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An ELF file held against the truth about it: this program opens itself.  Where its functions are it knows from
- * pointers, where it was loaded from the loader, what is mapped where from /proc/self/maps, and
- * its lines from __LINE__.
+ * An ELF file held against the truth about it: this program opens itself.  Where its functions are
+ * it knows from pointers, where it was loaded from the loader, what is mapped where from
+ * /proc/self/maps, and its lines from __LINE__.
  */
 #include <elf.h>
 #include <link.h>
@@ -23,7 +23,7 @@ static size_t note_id_len;
 /* Where an instruction is, as the processor has it. */
 static __attribute__((noinline)) u64 here(void)
 {
-	__asm__ volatile("" ::: "memory");	/* two calls are two calls */
+	__asm__ volatile("" ::: "memory"); /* two calls are two calls */
 	return (u64)(uintptr_t)__builtin_return_address(0);
 }
 
@@ -32,7 +32,7 @@ static u64 inlined_pc;
 
 static inline __attribute__((always_inline)) int inlined_one(int x)
 {
-	inlined_pc = here();		/* INLINED_LINE */
+	inlined_pc = here(); /* INLINED_LINE */
 	return x + one;
 }
 enum { INLINED_LINE = __LINE__ - 3 };
@@ -41,9 +41,9 @@ static u64 outer_pc;
 
 static __attribute__((noinline)) int outer_one(int x)
 {
-	int y = inlined_one(x);		/* CALL_LINE */
+	int y = inlined_one(x); /* CALL_LINE */
 
-	outer_pc = here();		/* OUTER_LINE */
+	outer_pc = here(); /* OUTER_LINE */
 	return y + one;
 }
 enum { CALL_LINE = __LINE__ - 5, OUTER_LINE = __LINE__ - 3 };
@@ -72,7 +72,7 @@ static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
 			p += 12 + ((namesz + 3) & ~3u) + ((descsz + 3) & ~3u);
 		}
 	}
-	return 1;	/* the first object is the program */
+	return 1; /* the first object is the program */
 }
 
 /* Offset in the file of an address of ours, by /proc/self/maps. */
@@ -85,7 +85,8 @@ static bool file_offset(u64 addr, u64 *off)
 	while (f && !found && fgets(line, sizeof(line), f)) {
 		unsigned long long lo, hi, pgoff;
 
-		if (sscanf(line, "%llx-%llx %*s %llx", &lo, &hi, &pgoff) == 3 && addr >= lo && addr < hi) {
+		if (sscanf(line, "%llx-%llx %*s %llx", &lo, &hi, &pgoff) == 3 && addr >= lo &&
+		    addr < hi) {
 			*off = addr - lo + pgoff;
 			found = true;
 		}
@@ -127,7 +128,8 @@ static void test_frames(struct symfile *f)
 	opts.no_inline = true;
 	flat = symfile_open_elf("/proc/self/exe", &opts, &err);
 	frames.frames.n = 0;
-	if (OK(flat) && OK(symfile_lookup(flat, inlined_pc - 1 - base, &frames)) && OK(frames.frames.n == 1)) {
+	if (OK(flat) && OK(symfile_lookup(flat, inlined_pc - 1 - base, &frames)) &&
+	    OK(frames.frames.n == 1)) {
 		STR_EQ(strtab_get(&strings, frames.frames.v[0].function), "outer_one");
 		EQ(frames.frames.v[0].line, CALL_LINE);
 	}
@@ -191,8 +193,14 @@ static void test_refused(void)
 	OK(refused("/dev/null", "not a regular file"));
 	OK(refused("/proc/self", "not a regular file"));
 	OK(fd >= 0 && refused(path, "'"));
-	OK(fd >= 0 && write(fd, "\x7f" "ELF\2\1\1", 7) == 7 && refused(path, "'"));
-	OK(fd >= 0 && !ftruncate(fd, 0) && pwrite(fd, "\x1f\x8b\b\0\0\0", 6, 0) == 6 && refused(path, "gzip"));
+	OK(fd >= 0 &&
+	   write(fd,
+		 "\x7f"
+		 "ELF\2\1\1",
+		 7) == 7 &&
+	   refused(path, "'"));
+	OK(fd >= 0 && !ftruncate(fd, 0) && pwrite(fd, "\x1f\x8b\b\0\0\0", 6, 0) == 6 &&
+	   refused(path, "gzip"));
 	if (fd >= 0)
 		close(fd);
 	unlink(path);

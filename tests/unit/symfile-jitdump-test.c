@@ -6,7 +6,7 @@
 #include "symbolize/symfile.h"
 #include "tests/unit/tap.h"
 
-#define PID	4711
+#define PID 4711
 
 static struct strtab strings;
 static struct diag diag;
@@ -149,7 +149,8 @@ static const char *at(struct symfile *f, u64 addr)
 	if (frames.frames.n != 1 || !(fr->flags & FRAME_JIT))
 		snprintf(out, sizeof(out), "(%zu frames, flags %u)", frames.frames.n, fr->flags);
 	else if (fr->file)
-		snprintf(out, sizeof(out), "%s %s:%" PRIu32, strtab_get(&strings, fr->function), strtab_get(&strings, fr->file), fr->line);
+		snprintf(out, sizeof(out), "%s %s:%" PRIu32, strtab_get(&strings, fr->function),
+			 strtab_get(&strings, fr->file), fr->line);
 	else
 		snprintf(out, sizeof(out), "%s", strtab_get(&strings, fr->function));
 	vec_release(&frames.frames);
@@ -160,22 +161,22 @@ static const char *at(struct symfile *f, u64 addr)
 static void make_all(void)
 {
 	header_of(1, 48);
-	put(0, 8);			/* a longer header */
+	put(0, 8); /* a longer header */
 	load(0x7f0000001000, 0x100, 1, "first");
 	debug_begin(0x7f0000002000, 4);
 	debug_entry(0x7f0000002000, 10, "/src/a.js");
 	debug_entry(0x7f0000002020, 12, "\xff");
-	debug_entry(0x7f0000002010, 11, "/src/b.js");	/* out of order */
+	debug_entry(0x7f0000002010, 11, "/src/b.js"); /* out of order */
 	debug_entry(0x7f0000002030, 13, "/src/a.js");
 	finish();
-	begin(4);			/* unwinding information */
+	begin(4); /* unwinding information */
 	put(0, 8);
 	put(0, 8);
 	put(0, 8);
 	finish();
 	load(0x7f0000002000, 0x40, 2, "with lines");
 	load(0x7f0000001080, 0x10, 3, "_ZN1a1bEv");
-	begin(77);			/* of a later version */
+	begin(77); /* of a later version */
 	put(1, 8);
 	finish();
 	move(0x7f0000002000, 0x7f0000003000, 0x40, 2);
@@ -359,7 +360,8 @@ static void test_truncated(void)
 			;
 		bad += !f || told("no whole record") != (ends[whole] != n);
 		for (i = 0; f && i < 4; i++)
-			bad += !!strcmp(at(f, 0x1000 * (i + 1) + 0x1f), 2 * i + 2 <= whole ? "f f.c:5" : "-");
+			bad += !!strcmp(at(f, 0x1000 * (i + 1) + 0x1f),
+					2 * i + 2 <= whole ? "f f.c:5" : "-");
 		symfile_free(f);
 	}
 	EQ(bad, 0);

@@ -19,7 +19,8 @@ static void test_random(u32 count, u32 width)
 	struct ranges r = { { NULL, 0, 0 } };
 	struct range *order = calloc(count, sizeof(*order));
 
-	/* Ids in an order of their own, so that the array is neither sorted by id nor by address. */
+	/* Ids in an order of their own, so that the array is neither sorted by id nor by address.
+	 */
 	for (i = 0; i < count; i++) {
 		u32 lo = rnd(width);
 
@@ -57,7 +58,8 @@ static void test_edges(void)
 	vec_push(&r.r, ((struct range){ 20, 10, 1 }));
 	ranges_flatten(&r);
 	EQ(r.r.n, 0);
-	/* Up to the last address; a range inside another splits it, and equal neighbours are joined. */
+	/* Up to the last address; a range inside another splits it, and equal neighbours are
+	 * joined. */
 	vec_push(&r.r, ((struct range){ 0, UINT64_MAX, 5 }));
 	vec_push(&r.r, ((struct range){ 100, 200, 6 }));
 	vec_push(&r.r, ((struct range){ 120, 130, 2 }));
@@ -79,8 +81,10 @@ static void test_sort(void)
 		v[i] = (struct range){ rnd(1000), i, rnd(3) };
 	ranges_sort(v, 5000);
 	for (i = 1; i < 5000; i++)
-		wrong += v[i - 1].lo > v[i].lo || (v[i - 1].lo == v[i].lo && v[i - 1].id > v[i].id) ||
-			(v[i - 1].lo == v[i].lo && v[i - 1].id == v[i].id && v[i - 1].hi > v[i].hi);
+		wrong += v[i - 1].lo > v[i].lo ||
+			 (v[i - 1].lo == v[i].lo && v[i - 1].id > v[i].id) ||
+			 (v[i - 1].lo == v[i].lo && v[i - 1].id == v[i].id &&
+			  v[i - 1].hi > v[i].hi);
 	EQ(wrong, 0);
 	free(v);
 }

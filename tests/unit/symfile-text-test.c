@@ -49,34 +49,35 @@ static struct symfile *table(const char *text, s64 shift)
 static void test_kallsyms(void)
 {
 	struct symfile *f = table("0000000000000000 A fixed_percpu_data\n"
-		"ffffffff81000000 T _stext\n"
-		"ffffffff81000000 T startup_64\n"
-		"ffffffff81000100 t foo.isra.0\n"
-		"ffffffff81000200 W weak_one\n"
-		"ffffffff81000200 T strong_one\n"
-		"ffffffff81000300 T ___three\n"
-		"ffffffff81000300 T _three_but_longer\n"
-		"ffffffff81001000 T _etext\n"
-		"ffffffff81200000 D data\n"
-		"ffffffffc0001800 t last_of_a\t[mod_a]\n"
-		"ffffffffc0001000 t first_of_a\t[mod_a]\n"
-		"ffffffffc0009000 t first_of_b\t[mod_b]\n", 0);
+				  "ffffffff81000000 T _stext\n"
+				  "ffffffff81000000 T startup_64\n"
+				  "ffffffff81000100 t foo.isra.0\n"
+				  "ffffffff81000200 W weak_one\n"
+				  "ffffffff81000200 T strong_one\n"
+				  "ffffffff81000300 T ___three\n"
+				  "ffffffff81000300 T _three_but_longer\n"
+				  "ffffffff81001000 T _etext\n"
+				  "ffffffff81200000 D data\n"
+				  "ffffffffc0001800 t last_of_a\t[mod_a]\n"
+				  "ffffffffc0001000 t first_of_a\t[mod_a]\n"
+				  "ffffffffc0009000 t first_of_b\t[mod_b]\n",
+				  0);
 	u64 v = 0;
 
 	if (!OK(f))
 		return;
 	STR_EQ(f->ops->source, "kallsyms");
-	STR_EQ(at(f, 0xffffffff81000000), "startup_64");	/* not the edge */
+	STR_EQ(at(f, 0xffffffff81000000), "startup_64"); /* not the edge */
 	STR_EQ(at(f, 0xffffffff81000050), "startup_64");
-	STR_EQ(at(f, 0xffffffff810001ff), "foo");		/* clone suffix folded */
+	STR_EQ(at(f, 0xffffffff810001ff), "foo"); /* clone suffix folded */
 	STR_EQ(at(f, 0xffffffff81000200), "strong_one");
 	STR_EQ(at(f, 0xffffffff81000300), "_three_but_longer");
 	STR_EQ(at(f, 0xffffffff81000fff), "_three_but_longer");
-	STR_EQ(at(f, 0xffffffff81001000), "-");			/* behind the text */
-	STR_EQ(at(f, 0xffffffff81200010), "-");			/* data */
+	STR_EQ(at(f, 0xffffffff81001000), "-"); /* behind the text */
+	STR_EQ(at(f, 0xffffffff81200010), "-"); /* data */
 	STR_EQ(at(f, 0xffffffff80ffffff), "-");
 	STR_EQ(at(f, 0xffffffffc0001010), "first_of_a");
-	STR_EQ(at(f, 0xffffffffc0002fff), "last_of_a");		/* to the end of the page after its own */
+	STR_EQ(at(f, 0xffffffffc0002fff), "last_of_a"); /* to the end of the page after its own */
 	STR_EQ(at(f, 0xffffffffc0003000), "-");
 	STR_EQ(at(f, 0xffffffffc0009004), "first_of_b");
 	STR_EQ(at(f, 0xffffffffc000b000), "-");
@@ -94,7 +95,9 @@ static void test_kallsyms(void)
 
 static void test_shift(void)
 {
-	struct symfile *f = table("ffffffff81000000 T _text\nffffffff81000040 T f\nffffffff81000080 T g\n", -0x1000000);
+	struct symfile *f =
+		table("ffffffff81000000 T _text\nffffffff81000040 T f\nffffffff81000080 T g\n",
+		      -0x1000000);
 	u64 v = 0;
 
 	if (!OK(f))
@@ -107,10 +110,14 @@ static void test_shift(void)
 
 static void test_xen(void)
 {
-	static const char *const old = "ffff82d040200000 T _start\nffff82d040200010 t helper\nffff82d040200020 D data\n";
-	static const char *const new = "0xffff82d040200000 T _start\n0xffff82d040200000 T start\n"
-		"0xffff82d040201000 t common/cpu.c#cpu_callback\n0xffff82d040202000 t cpuidle.c#cpu_callback\n"
-		"0xffff82d040203000 T kexec_reloc_end\n0xffff82d040203000 t bug.c#do_bug_frame.cold\n"
+	static const char *const old =
+		"ffff82d040200000 T _start\nffff82d040200010 t helper\nffff82d040200020 D data\n";
+	static const char *const new =
+		"0xffff82d040200000 T _start\n0xffff82d040200000 T start\n"
+		"0xffff82d040201000 t common/cpu.c#cpu_callback\n0xffff82d040202000 t "
+		"cpuidle.c#cpu_callback\n"
+		"0xffff82d040203000 T kexec_reloc_end\n0xffff82d040203000 t "
+		"bug.c#do_bug_frame.cold\n"
 		"0xffff82d040204000 T _etext\n";
 	struct symfile *f = table(old, 0);
 
@@ -162,7 +169,9 @@ static void test_refused(void)
 
 static void test_damaged_lines(void)
 {
-	struct symfile *f = table("ffffffff81000000 T f\nrubbish\nffffffff81000010 T g\r\nffffffff81000020 T h\nffffffff81000030", 0);
+	struct symfile *f = table("ffffffff81000000 T f\nrubbish\nffffffff81000010 T "
+				  "g\r\nffffffff81000020 T h\nffffffff81000030",
+				  0);
 
 	if (!OK(f))
 		return;
@@ -174,9 +183,13 @@ static void test_damaged_lines(void)
 static void test_perfmap(void)
 {
 	struct error err = { "" };
-	struct symfile *f = symfile_open_perfmap(file_with("7f0000001000 100 LFunction:a b /x.js:1\n"
-		"7f0000001040 20 later\n7f00000010f0 100 over the edge\n7f0000002000 0 empty\n"
-		"0x7f0000003000 0x10 prefixed\nbad line\nffffffffffffff00 1000 wraps\n7f0000004000 10 _ZN1a1bEv"), &opts, &err);
+	struct symfile *f = symfile_open_perfmap(
+		file_with("7f0000001000 100 LFunction:a b /x.js:1\n"
+			  "7f0000001040 20 later\n7f00000010f0 100 over the edge\n7f0000002000 0 "
+			  "empty\n"
+			  "0x7f0000003000 0x10 prefixed\nbad line\nffffffffffffff00 1000 "
+			  "wraps\n7f0000004000 10 _ZN1a1bEv"),
+		&opts, &err);
 	u64 bad = diag_count(&diag, DIAG_BAD_LINE);
 
 	if (!OK(f))
@@ -189,7 +202,7 @@ static void test_perfmap(void)
 	STR_EQ(at(f, 0x7f00000011f0), "-");
 	STR_EQ(at(f, 0x7f0000002000), "-");
 	STR_EQ(at(f, 0x7f0000003008), "prefixed");
-	EQ(bad, 4);	/* two of them from the test before */
+	EQ(bad, 4); /* two of them from the test before */
 	symfile_free(f);
 }
 
@@ -215,14 +228,16 @@ static void test_names(void)
 	STR_EQ(shown("arch/x86/hvm/svm/svm.o.unlikely"), "[fixup svm.o]");
 	STR_EQ(shown("_"), "_");
 	EQ(demangle(&strings, 0, false), 0);
-	EQ(demangle(&strings, strtab_adds(&strings, "foo.cold"), true), strtab_find(&strings, "foo.cold", 8));
+	EQ(demangle(&strings, strtab_adds(&strings, "foo.cold"), true),
+	   strtab_find(&strings, "foo.cold", 8));
 #ifdef HAVE_IBERTY
 	STR_EQ(shown("_ZN3foo3barEi"), "foo::bar(int)");
-	STR_EQ(shown("_ZN3foo3barEi"), "foo::bar(int)");	/* from the cache */
+	STR_EQ(shown("_ZN3foo3barEi"), "foo::bar(int)"); /* from the cache */
 	STR_EQ(shown("_ZN3foo3barEi.isra.0.cold"), "foo::bar(int)");
 	STR_EQ(shown("_ZN3foo3barEi@plt"), "foo::bar(int)@plt");
 	STR_EQ(shown("_ZN12_GLOBAL__N_11fEv"), "(anonymous namespace)::f()");
-	STR_EQ(shown("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"), "core::fmt::Formatter::pad");
+	STR_EQ(shown("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE"),
+	       "core::fmt::Formatter::pad");
 	STR_EQ(shown("_RNvC6_123foo3bar"), "123foo::bar");
 	STR_EQ(shown("_D4test3fooFZv"), "test.foo()");
 	STR_EQ(shown("_Dmain"), "D main");

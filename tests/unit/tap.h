@@ -14,22 +14,25 @@ static inline bool tap_line(bool ok, const char *file, int line, const char *wha
 	return ok;
 }
 
-#define OK(cond)	tap_line(!!(cond), __FILE__, __LINE__, #cond)
+#define OK(cond) tap_line(!!(cond), __FILE__, __LINE__, #cond)
 
 /* Equal integers; both values are printed when they differ. */
-#define EQ(a, b) do {									\
-	u64 tap_a = (u64)(a), tap_b = (u64)(b);						\
-	if (!tap_line(tap_a == tap_b, __FILE__, __LINE__, #a " == " #b))		\
-		printf("# got %" PRIu64 " (0x%" PRIx64 "), expected %" PRIu64 " (0x%" PRIx64 ")\n", \
-		       tap_a, tap_a, tap_b, tap_b);					\
-} while (0)
+#define EQ(a, b)                                                                      \
+	do {                                                                          \
+		u64 tap_a = (u64)(a), tap_b = (u64)(b);                               \
+		if (!tap_line(tap_a == tap_b, __FILE__, __LINE__, #a " == " #b))      \
+			printf("# got %" PRIu64 " (0x%" PRIx64 "), expected %" PRIu64 \
+			       " (0x%" PRIx64 ")\n",                                  \
+			       tap_a, tap_a, tap_b, tap_b);                           \
+	} while (0)
 
 /* Equal strings. */
-#define STR_EQ(a, b) do {								\
-	const char *tap_a = (a), *tap_b = (b);						\
-	if (!tap_line(!strcmp(tap_a, tap_b), __FILE__, __LINE__, #a " == " #b))		\
-		printf("# got '%s', expected '%s'\n", tap_a, tap_b);			\
-} while (0)
+#define STR_EQ(a, b)                                                                    \
+	do {                                                                            \
+		const char *tap_a = (a), *tap_b = (b);                                  \
+		if (!tap_line(!strcmp(tap_a, tap_b), __FILE__, __LINE__, #a " == " #b)) \
+			printf("# got '%s', expected '%s'\n", tap_a, tap_b);            \
+	} while (0)
 
 static inline int tap_done(void)
 {

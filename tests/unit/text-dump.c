@@ -12,16 +12,19 @@
  */
 #include "text-dump.h"
 
-static void print_sums(const struct perf_reader *r, const struct dump_sums *d, const struct diag *diag)
+static void print_sums(const struct perf_reader *r, const struct dump_sums *d,
+		       const struct diag *diag)
 {
 	size_t i;
 
-	printf("samples=%" PRIu64 " frames=%" PRIu64 " periods=%" PRIu64 " hv=%" PRIu64 " kernel=%" PRIu64
-	       " exact=%" PRIu64 " inlined=%" PRIu64 " unknown=%" PRIu64 " empty=%" PRIu64 " bad=%" PRIu64
-	       " lost=%" PRIu64, d->samples, d->frames, d->periods, d->hv, d->kernel, d->exact, d->inlined, d->unknown,
-	       d->empty, diag_count(diag, DIAG_BAD_LINE), perf_meta(r)->lost);
+	printf("samples=%" PRIu64 " frames=%" PRIu64 " periods=%" PRIu64 " hv=%" PRIu64
+	       " kernel=%" PRIu64 " exact=%" PRIu64 " inlined=%" PRIu64 " unknown=%" PRIu64
+	       " empty=%" PRIu64 " bad=%" PRIu64 " lost=%" PRIu64,
+	       d->samples, d->frames, d->periods, d->hv, d->kernel, d->exact, d->inlined,
+	       d->unknown, d->empty, diag_count(diag, DIAG_BAD_LINE), perf_meta(r)->lost);
 	for (i = 0; i < perf_meta(r)->events.n; i++)
-		printf(" %s=%" PRIu64, perf_meta(r)->events.v[i].name, perf_meta(r)->events.v[i].samples);
+		printf(" %s=%" PRIu64, perf_meta(r)->events.v[i].name,
+		       perf_meta(r)->events.v[i].samples);
 	printf("\n");
 }
 

@@ -9,13 +9,14 @@
 #include "perf/perf.h"
 
 enum {
-	DUMP_ALL = 1,		/* address, module, space and flags with each frame */
-	DUMP_PERIOD = 2,	/* the period is the weight */
-	DUMP_EVENT = 4,		/* event first */
-	DUMP_TASK = 8,		/* pid/tid, cpu, time first */
+	DUMP_ALL = 1,    /* address, module, space and flags with each frame */
+	DUMP_PERIOD = 2, /* the period is the weight */
+	DUMP_EVENT = 4,  /* event first */
+	DUMP_TASK = 8,   /* pid/tid, cpu, time first */
 };
 
-static inline void dump_frame(struct buf *b, const struct perf_reader *r, const struct strtab *st, u32 id, int what)
+static inline void dump_frame(struct buf *b, const struct perf_reader *r, const struct strtab *st,
+			      u32 id, int what)
 {
 	const struct perf_text_frame *f = perf_text_frame(r, id);
 
@@ -32,9 +33,11 @@ static inline void dump_frame(struct buf *b, const struct perf_reader *r, const 
 		buf_printf(b, " (%s)", strtab_get(st, f->module));
 	if (f->file)
 		buf_printf(b, " %s:%u", strtab_get(st, f->file), f->line);
-	buf_printf(b, "%s%s%s%s%s%s}", f->flags & TEXT_EXACT ? " exact" : "", f->flags & TEXT_INLINED ? " inlined" : "",
+	buf_printf(b, "%s%s%s%s%s%s}", f->flags & TEXT_EXACT ? " exact" : "",
+		   f->flags & TEXT_INLINED ? " inlined" : "",
 		   f->flags & TEXT_UNKNOWN ? " unknown" : "", f->flags & TEXT_JIT ? " jit" : "",
-		   f->flags & TEXT_DOUBTFUL ? " doubtful" : "", f->flags & TEXT_ROOT ? " root" : "");
+		   f->flags & TEXT_DOUBTFUL ? " doubtful" : "",
+		   f->flags & TEXT_ROOT ? " root" : "");
 }
 
 /* One line: "comm;frame;… weight", root first. */
@@ -47,7 +50,8 @@ static inline void dump_sample(struct buf *b, const struct perf_reader *r, const
 	if (what & DUMP_EVENT)
 		buf_printf(b, "%s;", perf_meta(r)->events.v[s->event].name);
 	if (what & DUMP_TASK)
-		buf_printf(b, "%d/%d;[%d];%" PRId64 ";", (int)s->pid, (int)s->tid, (int)s->cpu, (s64)s->time);
+		buf_printf(b, "%d/%d;[%d];%" PRId64 ";", (int)s->pid, (int)s->tid, (int)s->cpu,
+			   (s64)s->time);
 	start = b->n;
 	if (s->comm)
 		buf_put(b, strtab_get(st, s->comm), strtab_len(st, s->comm));
@@ -60,21 +64,21 @@ static inline void dump_sample(struct buf *b, const struct perf_reader *r, const
 }
 
 /*
- * For programs: fields with 0x1f between them (event, pid, tid, comm, period * count, then frames, root first), and within
- * a frame with 0x1e (symbol, address, module, space, flags).
+ * For programs: fields with 0x1f between them (event, pid, tid, comm, period * count, then frames,
+ * root first), and within a frame with 0x1e (symbol, address, module, space, flags).
  */
 static inline void dump_fields(struct buf *b, const struct perf_reader *r, const struct strtab *st,
 			       const struct perf_sample *s)
 {
 	u32 i;
 
-	buf_printf(b, "%s\x1f%d\x1f%d\x1f%s\x1f%" PRIu64, perf_meta(r)->events.v[s->event].name, (int)s->pid, (int)s->tid,
-		   strtab_get(st, s->comm), s->period * s->count);
+	buf_printf(b, "%s\x1f%d\x1f%d\x1f%s\x1f%" PRIu64, perf_meta(r)->events.v[s->event].name,
+		   (int)s->pid, (int)s->tid, strtab_get(st, s->comm), s->period * s->count);
 	for (i = s->chain_nr; i-- > 0;) {
 		const struct perf_text_frame *f = perf_text_frame(r, (u32)s->chain[i]);
 
-		buf_printf(b, "\x1f%s\x1e%" PRIx64 "\x1e%s\x1e%s\x1e%d", strtab_get(st, f->symbol), f->addr,
-			   strtab_get(st, f->module), space_name(f->space), f->flags);
+		buf_printf(b, "\x1f%s\x1e%" PRIx64 "\x1e%s\x1e%s\x1e%d", strtab_get(st, f->symbol),
+			   f->addr, strtab_get(st, f->module), space_name(f->space), f->flags);
 	}
 	buf_putc(b, '\n');
 }
@@ -84,7 +88,8 @@ struct dump_sums {
 	u64 samples, frames, periods, hv, kernel, exact, inlined, unknown, empty, bad, lost;
 };
 
-static inline void dump_add(struct dump_sums *d, const struct perf_reader *r, const struct perf_sample *s)
+static inline void dump_add(struct dump_sums *d, const struct perf_reader *r,
+			    const struct perf_sample *s)
 {
 	u32 i;
 
@@ -126,11 +131,12 @@ static inline int memory_file(const void *p, size_t n, char path[64])
 }
 
 /*
- * Reads the bytes to the end.  The lines of dump_sample() go to `b` and sums to `d` when not NULL.  0, or
- * -1 and why.
+ * Reads the bytes to the end.  The lines of dump_sample() go to `b` and sums to `d` when not NULL.
+ * 0, or -1 and why.
  */
-static inline int dump_memory(const void *p, size_t n, const struct perf_opts *opts, int what, struct buf *b,
-			      struct dump_sums *d, struct diag *diag, struct error *err)
+static inline int dump_memory(const void *p, size_t n, const struct perf_opts *opts, int what,
+			      struct buf *b, struct dump_sums *d, struct diag *diag,
+			      struct error *err)
 {
 	struct dump_sums none;
 	struct perf_reader *r;

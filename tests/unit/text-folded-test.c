@@ -11,7 +11,9 @@ static bool two_columns, annotated;
 static const char *read_folded(const char *text, size_t n)
 {
 	static const struct perf_opts ways[] = {
-		{ .threads = 1 }, { .threads = 1, .piece = 16 }, { .threads = 3, .piece = 64 },
+		{ .threads = 1 },
+		{ .threads = 1, .piece = 16 },
+		{ .threads = 3, .piece = 64 },
 	};
 	static struct buf first;
 	size_t i;
@@ -66,7 +68,7 @@ static const char *read_folded(const char *text, size_t n)
 	return buf_str(&first);
 }
 
-#define READ(text)	read_folded(text, strlen(text))
+#define READ(text) read_folded(text, strlen(text))
 
 static void test_numbers(void)
 {
@@ -74,7 +76,9 @@ static void test_numbers(void)
 	STR_EQ(READ("a;b 1"), "a;b 1\n");
 	STR_EQ(READ("a;b 1\r\na;c 2\r\n"), "a;b 1\na;c 2\n");
 	STR_EQ(READ("# title\na;b 1\n\n#x 5\na;c\t2\n"), "a;b 1\na;c 2\n");
-	STR_EQ(READ("\xef\xbb\xbf" "a;b 1\n"), "a;b 1\n");
+	STR_EQ(READ("\xef\xbb\xbf"
+		    "a;b 1\n"),
+	       "a;b 1\n");
 	STR_EQ(READ("a;b 18446744073709551615\n"), "a;b 18446744073709551615\n");
 	EQ(bad, 0);
 	STR_EQ(READ("a;b 18446744073709551616\na;c 1\n"), "a;c 1\n");
@@ -89,7 +93,8 @@ static void test_numbers(void)
 	STR_EQ(READ("a;b 1e3\na;c 25e-1\n"), "a;b 10000\na;c 25\n");
 	OK(weight_scale == 10);
 	/* More than there is room for: rounded, and told. */
-	STR_EQ(READ("a;b 0.0000000004\na;c 0.0000000006\na;d 2\n"), "a;b 0\na;c 1\na;d 2000000000\n");
+	STR_EQ(READ("a;b 0.0000000004\na;c 0.0000000006\na;d 2\n"),
+	       "a;b 0\na;c 1\na;d 2000000000\n");
 	EQ(rounded, 2);
 	STR_EQ(READ("a;b 18446744073709551614\na;c 0.5\n"), "a;b 18446744073709551614\na;c 1\n");
 	OK(weight_scale == 1);
@@ -109,7 +114,8 @@ static void test_columns(void)
 
 static void test_names(void)
 {
-	STR_EQ(READ("my prog;operator new(unsigned long);a b 7\n"), "my prog;operator new(unsigned long);a b 7\n");
+	STR_EQ(READ("my prog;operator new(unsigned long);a b 7\n"),
+	       "my prog;operator new(unsigned long);a b 7\n");
 	STR_EQ(READ("a;;b 1\n"), "a;[unknown];b 1\n");
 	STR_EQ(READ("a;b%3bc 1\n"), "a;b;c 1\n");
 	STR_EQ(READ("a;100%;50%x 1\n"), "a;100%;50%x 1\n");
@@ -134,7 +140,8 @@ static void test_spaces(void)
 
 	diag_init(&diag);
 	EQ(dump_memory(text, sizeof(text) - 1, &opts, DUMP_ALL, &b, NULL, &diag, &err), 0);
-	STR_EQ(buf_str(&b), "a_[k]{none root};f{kernel};g{user inlined};h{hypervisor};j{user jit} 1\n");
+	STR_EQ(buf_str(&b),
+	       "a_[k]{none root};f{kernel};g{user inlined};h{hypervisor};j{user jit} 1\n");
 	diag_release(&diag);
 	buf_release(&b);
 }
@@ -156,10 +163,11 @@ static void test_any_bytes(void)
 				static const char odd[] = ";; \t\r\n%#0123.e-\x7f\xff\xc3\xa9_[kh]";
 
 				seed = seed * 1103515245 + 12345;
-				buf_putc(&name, (seed >> 16) % 3 ? odd[(seed >> 18) % (sizeof(odd) - 1)]
-								 : (char)(1 + (seed >> 18) % 255));
+				buf_putc(&name, (seed >> 16) % 3
+							? odd[(seed >> 18) % (sizeof(odd) - 1)]
+							: (char)(1 + (seed >> 18) % 255));
 			}
-			buf_putc(&name, 'z');	/* no mark at the end: that would be read as one */
+			buf_putc(&name, 'z'); /* no mark at the end: that would be read as one */
 			if (i & 1)
 				buf_puts(&name, " 12");
 			if (j) {

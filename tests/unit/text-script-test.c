@@ -3,10 +3,10 @@
 #include "tap.h"
 #include "text-dump.h"
 
-#define T	DUMP_TASK
-#define A	DUMP_ALL
-#define E	DUMP_EVENT
-#define P	DUMP_PERIOD
+#define T DUMP_TASK
+#define A DUMP_ALL
+#define E DUMP_EVENT
+#define P DUMP_PERIOD
 
 static struct dump_sums sums;
 
@@ -27,7 +27,8 @@ static const char *read_text(const char *text, int what)
 	for (i = 0; i < ARRAY_SIZE(ways); i++) {
 		diag_init(&diag);
 		buf_clear(i ? &b : &first);
-		if (dump_memory(text, strlen(text), &ways[i], what, i ? &b : &first, &sums, &diag, &err))
+		if (dump_memory(text, strlen(text), &ways[i], what, i ? &b : &first, &sums, &diag,
+				&err))
 			printf("# %s\n", err.msg);
 		diag_release(&diag);
 		if (i)
@@ -40,11 +41,15 @@ static const char *read_text(const char *text, int what)
 static void test_heads(void)
 {
 	/* Fields in all combinations that perf prints. */
-	STR_EQ(read_text("busy 30387  7707.645879:    1003009 cpu-clock: \n\t  1326 f+0x26 (/bin/x)\n\n", T | E | P),
+	STR_EQ(read_text("busy 30387  7707.645879:    1003009 cpu-clock: \n\t  1326 f+0x26 "
+			 "(/bin/x)\n\n",
+			 T | E | P),
 	       "cpu-clock;-1/30387;[-1];7707645879000;busy;f 1003009\n");
-	STR_EQ(read_text("busy 1/2 [003] 7.000000001: 5 cycles:ppp: \n\t  1326 f (/bin/x)\n\n", T | E | P),
+	STR_EQ(read_text("busy 1/2 [003] 7.000000001: 5 cycles:ppp: \n\t  1326 f (/bin/x)\n\n",
+			 T | E | P),
 	       "cycles:ppp;1/2;[3];7000000001;busy;f 5\n");
-	STR_EQ(read_text("busy     9/9     198791.127353: cpu-clock: \n\t  1326 f (/bin/x)\n\n", T | E),
+	STR_EQ(read_text("busy     9/9     198791.127353: cpu-clock: \n\t  1326 f (/bin/x)\n\n",
+			 T | E),
 	       "cpu-clock;9/9;[-1];198791127353000;busy;f 1\n");
 	STR_EQ(read_text("825432/825432 339457.445933440:       1 cycles:u: \n\t 1 f (x)\n", T | E),
 	       "cycles:u;825432/825432;[-1];339457445933440;f 1\n");
@@ -52,43 +57,64 @@ static void test_heads(void)
 	       "cpu-clock;-1/30387;[-1];7707645879000;f 1003009\n");
 	STR_EQ(read_text("busy 30393    1000000 cpu-clock: \n\t 1 f (x)\n", T | E | P),
 	       "cpu-clock;-1/30393;[-1];-1;busy;f 1000000\n");
-	STR_EQ(read_text("busy 30393 cpu-clock: \n\t 1 f (x)\n", T | E | P), "cpu-clock;-1/30393;[-1];-1;busy;f 1\n");
+	STR_EQ(read_text("busy 30393 cpu-clock: \n\t 1 f (x)\n", T | E | P),
+	       "cpu-clock;-1/30393;[-1];-1;busy;f 1\n");
 	STR_EQ(read_text("busy  7707.645879:    1003009 cpu-clock: \n\t 1 f (x)\n", T | E | P),
 	       "cpu-clock;-1/-1;[-1];7707645879000;busy;f 1003009\n");
-	STR_EQ(read_text("busy 30399 \n\t 1 f (x)\n", T | E), "samples;-1/30399;[-1];-1;busy;f 1\n");
-	STR_EQ(read_text("busy \n\t 1 f (x)\n\nlazy \n\t 1 f (x)\n", T), "-1/-1;[-1];-1;busy;f 1\n-1/-1;[-1];-1;lazy;f 1\n");
-	STR_EQ(read_text("cxx 30474 U      7741.315925:    3367003 cpu-clock: \n\t 1 f (x)\n", T | P),
+	STR_EQ(read_text("busy 30399 \n\t 1 f (x)\n", T | E),
+	       "samples;-1/30399;[-1];-1;busy;f 1\n");
+	STR_EQ(read_text("busy \n\t 1 f (x)\n\nlazy \n\t 1 f (x)\n", T),
+	       "-1/-1;[-1];-1;busy;f 1\n-1/-1;[-1];-1;lazy;f 1\n");
+	STR_EQ(read_text("cxx 30474 U      7741.315925:    3367003 cpu-clock: \n\t 1 f (x)\n",
+			 T | P),
 	       "-1/30474;[-1];7741315925000;cxx;f 3367003\n");
 	STR_EQ(read_text("cxx 30474 [001] K  7741.315925:  33 cpu-clock: \n\t 1 f (x)\n", T | P),
 	       "-1/30474;[1];7741315925000;cxx;f 33\n");
-	STR_EQ(read_text("cxx 3 2026-11-29 17:00:01.123456 7741.315925:  33 cpu-clock: \n\t 1 f (x)\n", T | P),
+	STR_EQ(read_text("cxx 3 2026-11-29 17:00:01.123456 7741.315925:  33 cpu-clock: \n\t 1 f "
+			 "(x)\n",
+			 T | P),
 	       "-1/3;[-1];7741315925000;cxx;f 33\n");
-	STR_EQ(read_text("swapper -1/-1 [000] 1.5: 2 cycles: \n\t 1 f (x)\n", T), "-1/-1;[0];1500000000;swapper;f 1\n");
+	STR_EQ(read_text("swapper -1/-1 [000] 1.5: 2 cycles: \n\t 1 f (x)\n", T),
+	       "-1/-1;[0];1500000000;swapper;f 1\n");
 	/* A number is a period where it is set in ten columns. */
-	STR_EQ(read_text("busy_fp    1003009 cpu-clock: \n\t 1 f (x)\n", T | E | P), "cpu-clock;-1/-1;[-1];-1;busy_fp;f 1003009\n");
-	STR_EQ(read_text("busy_fp    1003009 \n\t 1 f (x)\n", T | P), "-1/-1;[-1];-1;busy_fp;f 1003009\n");
-	STR_EQ(read_text("   1003009 cpu-clock: \n\t 1 f (x)\n", T | E | P), "cpu-clock;-1/-1;[-1];-1;f 1003009\n");
+	STR_EQ(read_text("busy_fp    1003009 cpu-clock: \n\t 1 f (x)\n", T | E | P),
+	       "cpu-clock;-1/-1;[-1];-1;busy_fp;f 1003009\n");
+	STR_EQ(read_text("busy_fp    1003009 \n\t 1 f (x)\n", T | P),
+	       "-1/-1;[-1];-1;busy_fp;f 1003009\n");
+	STR_EQ(read_text("   1003009 cpu-clock: \n\t 1 f (x)\n", T | E | P),
+	       "cpu-clock;-1/-1;[-1];-1;f 1003009\n");
 	STR_EQ(read_text("   1003009 \n\t 1 f (x)\n", T | P), "-1/-1;[-1];-1;f 1003009\n");
 	STR_EQ(read_text("30387 \n\t 1 f (x)\n", T | P), "-1/30387;[-1];-1;f 1\n");
 	STR_EQ(read_text(" 7707.645879: \n\t 1 f (x)\n", T), "-1/-1;[-1];7707645879000;f 1\n");
-	STR_EQ(read_text(" 7707.645879: cpu-clock: \n\t 1 f (x)\n", T | E), "cpu-clock;-1/-1;[-1];7707645879000;f 1\n");
+	STR_EQ(read_text(" 7707.645879: cpu-clock: \n\t 1 f (x)\n", T | E),
+	       "cpu-clock;-1/-1;[-1];7707645879000;f 1\n");
 	STR_EQ(read_text("cpu-clock: \n\t 1 f (x)\n", E), "cpu-clock;f 1\n");
 	/* Comms with anything in them. */
-	STR_EQ(read_text("wrk: 7/3 [x] 1 30476  7741.322675:    3367003 cpu-clock: \n\t 1 f (x)\n", T),
+	STR_EQ(read_text("wrk: 7/3 [x] 1 30476  7741.322675:    3367003 cpu-clock: \n\t 1 f (x)\n",
+			 T),
 	       "-1/30476;[-1];7741322675000;wrk: 7/3 [x] 1;f 1\n");
 	STR_EQ(read_text("1 1.000000: 44 3.000000: 250 cycles: \n\t 1 f (x)\n", T | P | E),
 	       "cycles;-1/44;[-1];3000000000;1 1.000000:;f 250\n");
-	STR_EQ(read_text("a;b 12 [000] 3.000000: 250 cycles: \n\t 1 f (x)\n", T), "-1/12;[0];3000000000;a;b;f 1\n");
-	STR_EQ(read_text("#x 12 3.000000: 250 cycles: \n\t 1 f (x)\n", T), "-1/12;[-1];3000000000;#x;f 1\n");
+	STR_EQ(read_text("a;b 12 [000] 3.000000: 250 cycles: \n\t 1 f (x)\n", T),
+	       "-1/12;[0];3000000000;a;b;f 1\n");
+	STR_EQ(read_text("#x 12 3.000000: 250 cycles: \n\t 1 f (x)\n", T),
+	       "-1/12;[-1];3000000000;#x;f 1\n");
 	/* Events. */
-	STR_EQ(read_text("a 1 1.000000: cpu_core/cycles:Pu/: \n\t 1 f (x)\n", E), "cpu_core/cycles:Pu/;a;f 1\n");
-	STR_EQ(read_text("a 1 1.000000: 7 cpu/mem-loads,ldlat=30/P: \n\t 1 f (x)\n", E), "cpu/mem-loads,ldlat=30/P;a;f 1\n");
-	STR_EQ(read_text("a 1 1.000000: sched:sched_switch: prev_comm=x prev_pid=1 ==> next_comm=y 2 3.000000: z\n"
-			 "\t 1 f (x)\n", E), "sched:sched_switch;a;f 1\n");
+	STR_EQ(read_text("a 1 1.000000: cpu_core/cycles:Pu/: \n\t 1 f (x)\n", E),
+	       "cpu_core/cycles:Pu/;a;f 1\n");
+	STR_EQ(read_text("a 1 1.000000: 7 cpu/mem-loads,ldlat=30/P: \n\t 1 f (x)\n", E),
+	       "cpu/mem-loads,ldlat=30/P;a;f 1\n");
+	STR_EQ(read_text("a 1 1.000000: sched:sched_switch: prev_comm=x prev_pid=1 ==> next_comm=y "
+			 "2 3.000000: z\n"
+			 "\t 1 f (x)\n",
+			 E),
+	       "sched:sched_switch;a;f 1\n");
 	STR_EQ(read_text("a 1 1.000000: probe:main: (55) dead beef\n\n", E), "probe:main;a 1\n");
 	STR_EQ(read_text("a 1 1.000000: 7 my event: \n\t 1 f (x)\n", E), "my event;a;f 1\n");
 	/* Guests. */
-	STR_EQ(read_text("VM:  123 VCPU:001 a 1 1.000000: 7 cycles: \n\t ffffffff81000001 f ([guest.kernel.kallsyms.123])\n", A),
+	STR_EQ(read_text("VM:  123 VCPU:001 a 1 1.000000: 7 cycles: \n\t ffffffff81000001 f "
+			 "([guest.kernel.kallsyms.123])\n",
+			 A),
 	       "a;f{guest kernel ffffffff81000001 ([guest.kernel.kallsyms.123]) exact} 1\n");
 }
 
@@ -100,43 +126,67 @@ static void test_frames(void)
 	} cases[] = {
 		/* Names with anything in them stay whole. */
 		{ "\t 10 f+0x1 (/x)", "f{user 10 (/x) exact}" },
-		{ "\t 10 _start+0xffff018fd5dce000 (/usr/lib/ld-2.24.so)", "_start{user 10 (/usr/lib/ld-2.24.so) exact}" },
+		{ "\t 10 _start+0xffff018fd5dce000 (/usr/lib/ld-2.24.so)",
+		  "_start{user 10 (/usr/lib/ld-2.24.so) exact}" },
 		{ "\t 10 operator()(int&&) (/x)", "operator()(int&&){user 10 (/x) exact}" },
 		{ "\t 10 operator()(int&&)", "operator()(int&&){user 10 exact}" },
-		{ "\t 10 (anonymous namespace)::f(void (*)(int)) (/x)", "(anonymous namespace)::f(void (*)(int)){user 10 (/x) exact}" },
-		{ "\t 10 {lambda()#1}::f+0x4 (/x (deleted))", "{lambda()#1}::f{user 10 (/x (deleted)) exact}" },
-		{ "\t 10 f (/memfd:doublemapper (deleted))", "f{user 10 (/memfd:doublemapper (deleted)) exact}" },
+		{ "\t 10 (anonymous namespace)::f(void (*)(int)) (/x)",
+		  "(anonymous namespace)::f(void (*)(int)){user 10 (/x) exact}" },
+		{ "\t 10 {lambda()#1}::f+0x4 (/x (deleted))",
+		  "{lambda()#1}::f{user 10 (/x (deleted)) exact}" },
+		{ "\t 10 f (/memfd:doublemapper (deleted))",
+		  "f{user 10 (/memfd:doublemapper (deleted)) exact}" },
 		{ "\t 10 f (/tmp/a)b)", "f{user 10 (/tmp/a)b) exact}" },
-		{ "\t 10 f (/tmp/My App (x86)/a b.so)", "f{user 10 (/tmp/My App (x86)/a b.so) exact}" },
-		{ "\t 10 LazyCompile:*f /x.js:12 (/tmp/perf-1.map)", "LazyCompile:*f /x.js:12{user 10 (/tmp/perf-1.map) exact}" },
-		{ "\t 10 Lcom/x/Y;::m (/tmp/perf-1.map)", "Lcom/x/Y;::m{user 10 (/tmp/perf-1.map) exact}" },
-		{ "\t 10 net/http.(*conn).serve (/x)", "net/http.(*conn).serve{user 10 (/x) exact}" },
+		{ "\t 10 f (/tmp/My App (x86)/a b.so)",
+		  "f{user 10 (/tmp/My App (x86)/a b.so) exact}" },
+		{ "\t 10 LazyCompile:*f /x.js:12 (/tmp/perf-1.map)",
+		  "LazyCompile:*f /x.js:12{user 10 (/tmp/perf-1.map) exact}" },
+		{ "\t 10 Lcom/x/Y;::m (/tmp/perf-1.map)",
+		  "Lcom/x/Y;::m{user 10 (/tmp/perf-1.map) exact}" },
+		{ "\t 10 net/http.(*conn).serve (/x)",
+		  "net/http.(*conn).serve{user 10 (/x) exact}" },
 		{ "\t 10 <A as B>::c+0x10 (/x)", "<A as B>::c{user 10 (/x) exact}" },
-		{ "\t 10 f+0x2 (/usr/lib/libc.so.6+0x2724a)", "f{user 10 (/usr/lib/libc.so.6) exact}" },
+		{ "\t 10 f+0x2 (/usr/lib/libc.so.6+0x2724a)",
+		  "f{user 10 (/usr/lib/libc.so.6) exact}" },
 		{ "\t 10 f (inlined)", "f{user 10 exact inlined}" },
 		{ "\t 10 (/x)", "[unknown]{user 10 (/x) exact}" },
 		{ "\t 10", "[unknown]{user 10 exact}" },
-		{ "\t6ce258d4c544155 [unknown] ([unknown])", "[unknown]{user 6ce258d4c544155 exact unknown}" },
+		{ "\t6ce258d4c544155 [unknown] ([unknown])",
+		  "[unknown]{user 6ce258d4c544155 exact unknown}" },
 		{ "\t 10 [unknown] ([unknown] )", "[unknown]{user 10 exact unknown}" },
 		{ "\t 10 [unknown] (/x)", "[unknown]{user 10 (/x) exact unknown}" },
 		/* Spaces. */
-		{ "\tffffffff81000001 f ([kernel.kallsyms])", "f{kernel ffffffff81000001 ([kernel.kallsyms]) exact}" },
-		{ "\t414b3b f (/lib/modules/4.1.0/build/vmlinux)", "f{kernel 414b3b (/lib/modules/4.1.0/build/vmlinux) exact}" },
-		{ "\t414b3b f (/boot/vmlinux-4.1.0)", "f{kernel 414b3b (/boot/vmlinux-4.1.0) exact}" },
+		{ "\tffffffff81000001 f ([kernel.kallsyms])",
+		  "f{kernel ffffffff81000001 ([kernel.kallsyms]) exact}" },
+		{ "\t414b3b f (/lib/modules/4.1.0/build/vmlinux)",
+		  "f{kernel 414b3b (/lib/modules/4.1.0/build/vmlinux) exact}" },
+		{ "\t414b3b f (/boot/vmlinux-4.1.0)",
+		  "f{kernel 414b3b (/boot/vmlinux-4.1.0) exact}" },
 		{ "\t414b3b f ([ext4])", "f{kernel 414b3b ([ext4]) exact}" },
-		{ "\t414b3b f (/lib/modules/x/ext4.ko.xz)", "f{kernel 414b3b (/lib/modules/x/ext4.ko.xz) exact}" },
-		{ "\tffffffffc0001000 f (bpf_prog_6deef7357e7b4530_f)", "f{kernel ffffffffc0001000 (bpf_prog_6deef7357e7b4530_f) exact}" },
+		{ "\t414b3b f (/lib/modules/x/ext4.ko.xz)",
+		  "f{kernel 414b3b (/lib/modules/x/ext4.ko.xz) exact}" },
+		{ "\tffffffffc0001000 f (bpf_prog_6deef7357e7b4530_f)",
+		  "f{kernel ffffffffc0001000 (bpf_prog_6deef7357e7b4530_f) exact}" },
 		{ "\t7fff10 f ([vdso])", "f{user 7fff10 ([vdso]) exact}" },
-		{ "\tffffffffff600000 f ([vsyscall])", "f{user ffffffffff600000 ([vsyscall]) exact}" },
-		{ "\tffffffff9b201293 [unknown] ([unknown])", "[unknown]{kernel ffffffff9b201293 exact unknown}" },
-		{ "\tffffffffffffffff [unknown] ([unknown])", "[unknown]{user ffffffffffffffff exact unknown}" },
-		{ "\tffff82d040281fdf [unknown] ([unknown])", "[unknown]{hypervisor ffff82d040281fdf exact unknown}" },
-		{ "\tffff830000281fdf [unknown] ([unknown])", "[unknown]{hypervisor ffff830000281fdf exact unknown}" },
-		{ "\tffff82d040281fdf idle_loop_[h] (xen-syms)", "idle_loop{hypervisor ffff82d040281fdf (xen-syms) exact}" },
-		{ "\tffff82d040281fdf idle_loop+0x5 ([kernel.kallsyms])", "idle_loop{hypervisor ffff82d040281fdf ([kernel.kallsyms]) exact}" },
+		{ "\tffffffffff600000 f ([vsyscall])",
+		  "f{user ffffffffff600000 ([vsyscall]) exact}" },
+		{ "\tffffffff9b201293 [unknown] ([unknown])",
+		  "[unknown]{kernel ffffffff9b201293 exact unknown}" },
+		{ "\tffffffffffffffff [unknown] ([unknown])",
+		  "[unknown]{user ffffffffffffffff exact unknown}" },
+		{ "\tffff82d040281fdf [unknown] ([unknown])",
+		  "[unknown]{hypervisor ffff82d040281fdf exact unknown}" },
+		{ "\tffff830000281fdf [unknown] ([unknown])",
+		  "[unknown]{hypervisor ffff830000281fdf exact unknown}" },
+		{ "\tffff82d040281fdf idle_loop_[h] (xen-syms)",
+		  "idle_loop{hypervisor ffff82d040281fdf (xen-syms) exact}" },
+		{ "\tffff82d040281fdf idle_loop+0x5 ([kernel.kallsyms])",
+		  "idle_loop{hypervisor ffff82d040281fdf ([kernel.kallsyms]) exact}" },
 		/* An arm64 kernel lies in what is Xen's range on x86. */
-		{ "\tffff800010281fdf el0_svc ([kernel.kallsyms])", "el0_svc{kernel ffff800010281fdf ([kernel.kallsyms]) exact}" },
-		{ "\t 10 f (xen-syms) /src/xen/arch/x86/domain.c:90", "f{hypervisor 10 (xen-syms) /src/xen/arch/x86/domain.c:90 exact}" },
+		{ "\tffff800010281fdf el0_svc ([kernel.kallsyms])",
+		  "el0_svc{kernel ffff800010281fdf ([kernel.kallsyms]) exact}" },
+		{ "\t 10 f (xen-syms) /src/xen/arch/x86/domain.c:90",
+		  "f{hypervisor 10 (xen-syms) /src/xen/arch/x86/domain.c:90 exact}" },
 		/* Source lines. */
 		{ "\t 10 f (/x)\n  busy.c:12", "f{user 10 (/x) busy.c:12 exact}" },
 		{ "\t 10 f+0x1\n  busy.c:10 (inlined)", "f{user 10 busy.c:10 exact inlined}" },
@@ -152,13 +202,15 @@ static void test_frames(void)
 	size_t i, j;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		/* With LF, with CRLF, without an end; twice, since the second time comes from the cache. */
+		/* With LF, with CRLF, without an end; twice, since the second time comes from the
+		 * cache. */
 		for (j = 0; j < 3; j++) {
 			const char *p;
 
 			buf_clear(&b);
 			buf_clear(&expect);
-			buf_printf(&b, "%s%s\n\n%s%s%s", head, cases[i].line, head, cases[i].line, j == 2 ? "" : "\n\n");
+			buf_printf(&b, "%s%s\n\n%s%s%s", head, cases[i].line, head, cases[i].line,
+				   j == 2 ? "" : "\n\n");
 			if (j == 1) {
 				struct buf cr = BUF_INIT;
 
@@ -181,7 +233,8 @@ static void test_frames(void)
 
 static void test_exact(void)
 {
-	/* First of all, first outside Xen, first user one; inlined frames go with the one that they are in. */
+	/* First of all, first outside Xen, first user one; inlined frames go with the one that they
+	 * are in. */
 	STR_EQ(read_text("a 1 1.000000: 1 e: \n"
 			 "\tffff82d040281fdf [unknown] ([unknown])\n"
 			 "\tffff82d040282a58 [unknown] ([unknown])\n"
@@ -190,41 +243,57 @@ static void test_exact(void)
 			 "\tffffffff812ff7d2 check_events+0x12 ([kernel.kallsyms])\n"
 			 "\t           d4ad7 execve+0x7 (/lib/libc.so.6)\n"
 			 "\t           d4ad7 i2 (inlined)\n"
-			 "\t           d4ad7 main (/bin/x)\n\n", A),
-	       "a;main{user d4ad7 (/bin/x)};i2{user d4ad7 inlined};execve{user d4ad7 (/lib/libc.so.6) exact};"
+			 "\t           d4ad7 main (/bin/x)\n\n",
+			 A),
+	       "a;main{user d4ad7 (/bin/x)};i2{user d4ad7 inlined};execve{user d4ad7 "
+	       "(/lib/libc.so.6) exact};"
 	       "check_events{kernel ffffffff812ff7d2 ([kernel.kallsyms])};"
-	       "xen_hypercall_pv{kernel ffffffff812ff7a5 ([kernel.kallsyms]) exact};i1{kernel ffffffff812ff7a5 exact inlined};"
-	       "[unknown]{hypervisor ffff82d040282a58 unknown};[unknown]{hypervisor ffff82d040281fdf exact unknown} 1\n");
+	       "xen_hypercall_pv{kernel ffffffff812ff7a5 ([kernel.kallsyms]) exact};i1{kernel "
+	       "ffffffff812ff7a5 exact inlined};"
+	       "[unknown]{hypervisor ffff82d040282a58 unknown};[unknown]{hypervisor "
+	       "ffff82d040281fdf exact unknown} 1\n");
 	/* Garbage behind user frames is no kernel, whatever it looks like. */
 	STR_EQ(read_text("a 1 1.000000: 1 e: \n"
 			 "\t           d4ad7 f (/lib/libc.so.6)\n"
-			 "\tffffffff812ff7a5 [unknown] ([unknown])\n\n", A),
-	       "a;[unknown]{user ffffffff812ff7a5 unknown};f{user d4ad7 (/lib/libc.so.6) exact} 1\n");
+			 "\tffffffff812ff7a5 [unknown] ([unknown])\n\n",
+			 A),
+	       "a;[unknown]{user ffffffff812ff7a5 unknown};f{user d4ad7 (/lib/libc.so.6) exact} "
+	       "1\n");
 	/* Text of another architecture: the address tells nothing of a hypervisor. */
 	STR_EQ(read_text("# arch : aarch64\n"
-			 "a 1 1.000000: 1 e: \n\tffff800010281fdf [unknown] ([unknown])\n", A),
+			 "a 1 1.000000: 1 e: \n\tffff800010281fdf [unknown] ([unknown])\n",
+			 A),
 	       "a;[unknown]{kernel ffff800010281fdf exact unknown} 1\n");
 }
 
 static void test_flat(void)
 {
-	STR_EQ(read_text("            busy 30387  7707.645879:    1003009 cpu-clock:  ffffffff81650989 kmem_cache_alloc+0x359 ([kernel.kallsyms])\n"
-			 "              dd 30388  7707.645880:    1003009 cpu-clock:      55fd37024326 f+0x26 (/bin/dd)\n", A | P),
+	STR_EQ(read_text("            busy 30387  7707.645879:    1003009 cpu-clock:  "
+			 "ffffffff81650989 kmem_cache_alloc+0x359 ([kernel.kallsyms])\n"
+			 "              dd 30388  7707.645880:    1003009 cpu-clock:      "
+			 "55fd37024326 f+0x26 (/bin/dd)\n",
+			 A | P),
 	       "busy;kmem_cache_alloc{kernel ffffffff81650989 ([kernel.kallsyms]) exact} 1003009\n"
 	       "dd;f{user 55fd37024326 (/bin/dd) exact} 1003009\n");
 	STR_EQ(read_text("         busy_fp 30399      7f339e1aaf87 dl_main\n"
-			 "        my prog 5 30399  ffffffff8225fd19 pvm_irq_enable\n", T),
+			 "        my prog 5 30399  ffffffff8225fd19 pvm_irq_enable\n",
+			 T),
 	       "-1/30399;[-1];-1;busy_fp;dl_main 1\n-1/30399;[-1];-1;my prog 5;pvm_irq_enable 1\n");
 	/* With a data address in front. */
-	STR_EQ(read_text("a 1 1.000000: 1 e:                 0     7f339e1aaf87 f (/x)\n", 0), "a;f 1\n");
+	STR_EQ(read_text("a 1 1.000000: 1 e:                 0     7f339e1aaf87 f (/x)\n", 0),
+	       "a;f 1\n");
 	/* Frames alone. */
 	STR_EQ(read_text("\tffffffff81650989\n\t           20b1d\n\n\tffffffff81650989\n\n", A),
 	       "[unknown]{user 20b1d exact};[unknown]{kernel ffffffff81650989 exact} 1\n"
 	       "[unknown]{kernel ffffffff81650989 exact} 1\n");
 	/* Branches. */
-	STR_EQ(read_text("1/1 1.000000:   1    branches:uH:   tr strt      0 [unknown] ([unknown]) =>     7ffff7ddc140 _start+0x0 (/ld)\n"
-			 "1/1 1.000000:   1    branches:uH:   call      7ffff7ddc143 _start+0x3 (/ld) =>     7ffff7ddc850 _dl_start+0x0 (/ld)\n"
-			 " instruction trace error type 1 time 2.0 cpu -1 pid 14 tid 14 ip 0x7f code 7: Overflow packet (foo.so)\n", 0),
+	STR_EQ(read_text("1/1 1.000000:   1    branches:uH:   tr strt      0 [unknown] ([unknown]) "
+			 "=>     7ffff7ddc140 _start+0x0 (/ld)\n"
+			 "1/1 1.000000:   1    branches:uH:   call      7ffff7ddc143 _start+0x3 "
+			 "(/ld) =>     7ffff7ddc850 _dl_start+0x0 (/ld)\n"
+			 " instruction trace error type 1 time 2.0 cpu -1 pid 14 tid 14 ip 0x7f "
+			 "code 7: Overflow packet (foo.so)\n",
+			 0),
 	       "_start 1\n_start 1\n");
 	EQ(sums.bad, 0);
 }
@@ -234,33 +303,48 @@ static void test_others(void)
 	/* Nothing is lost, and what is not understood is told. */
 	STR_EQ(read_text("a 1 1.000000: 1 e: \n\n"
 			 "b 1 1.000000: PERF_RECORD_LOST lost 12\n"
-			 "b 1 1.000000: PERF_RECORD_MMAP2 30502/30502: [0x55(0x1000) @ 0x1000 fe:00 1 2]: r-xp /x\n"
+			 "b 1 1.000000: PERF_RECORD_MMAP2 30502/30502: [0x55(0x1000) @ 0x1000 "
+			 "fe:00 1 2]: r-xp /x\n"
 			 "b 1 1.000000: \tmetric:   20.000 G/sec\n"
 			 "what is this\n"
-			 "c 1 1.000000: 1 e: \n\t nonsense\n\t 10 f (/x)\n", 0),
+			 "c 1 1.000000: 1 e: \n\t nonsense\n\t 10 f (/x)\n",
+			 0),
 	       "a 1\nc;f 1\n");
 	EQ(sums.bad, 2);
 	EQ(sums.lost, 12);
 	EQ(sums.samples, 2);
 	EQ(sums.empty, 1);
 	/* Two samples without an empty line between them. */
-	STR_EQ(read_text("a 1 1.000000: 1 e: \n\t 10 f (/x)\nb 1 1.000000: 1 e: \n\t 10 f (/x)", 0), "a;f 1\nb;f 1\n");
+	STR_EQ(read_text("a 1 1.000000: 1 e: \n\t 10 f (/x)\nb 1 1.000000: 1 e: \n\t 10 f (/x)", 0),
+	       "a;f 1\nb;f 1\n");
 	/* A payload that ends in a newline does not cut the stack off. */
-	STR_EQ(read_text("a 1 1.000000: bpf:printk: hello\n\n\t 10 f (/x)\n\na 1 1.000000: bpf:printk: x\n\n\na 1 1.000000: e: \n\t 10 f (/x)\n\n", E),
+	STR_EQ(read_text("a 1 1.000000: bpf:printk: hello\n\n\t 10 f (/x)\n\na 1 1.000000: "
+			 "bpf:printk: x\n\n\na 1 1.000000: e: \n\t 10 f (/x)\n\n",
+			 E),
 	       "bpf:printk;a;f 1\nbpf:printk;a 1\ne;a;f 1\n");
 	EQ(sums.bad, 0);
 	/* Registers end a sample. */
-	STR_EQ(read_text("a 1 1.000000: 1 e: \n\t 10 f (/x)\n ABI:2 AX:0x1\na 1 1.000000: 1 e: \n\t 10 f (/x)\n ABI:2 AX:0x1\n\n", 0),
+	STR_EQ(read_text("a 1 1.000000: 1 e: \n\t 10 f (/x)\n ABI:2 AX:0x1\na 1 1.000000: 1 e: "
+			 "\n\t 10 f (/x)\n ABI:2 AX:0x1\n\n",
+			 0),
 	       "a;f 1\na;f 1\n");
 	/* A physical address behind the stack; a dump around the sample. */
-	STR_EQ(read_text("a 1 1.000000: 1 e:       0  5 |OP N/A|  \n\t 10 f (/x)\n               0\nb 1 1.000000: 1 e: \n\t 10 f (/x)\n", 0),
+	STR_EQ(read_text("a 1 1.000000: 1 e:       0  5 |OP N/A|  \n\t 10 f (/x)\n               "
+			 "0\nb 1 1.000000: 1 e: \n\t 10 f (/x)\n",
+			 0),
 	       "a;f 1\nb;f 1\n");
 	EQ(sums.bad, 0);
-	STR_EQ(read_text("0x478@perf.data [0x80]: event: 10\n.\n. ... raw event: size 128 bytes\n.  0000:  0a 00 00 00  ....\n\n"
-			 "7707646878845 0x4f8 [0x50]: PERF_RECORD_SAMPLE(IP, 0x2): 30387/30387: 0x55fd37024326 period: 1003009 addr: 0\n"
-			 "... FP chain: nr:2\n.....  0: fffffffffffffe00\n.....  1: 000055fd37024326\n"
-			 " ... thread: a:1\n ...... dso: /x\na 1  7.646878:    1003009 e: \n\t            1326 f+0x26 (/x)\n\n"
-			 "0 0x108 [0x50]: PERF_RECORD_LOST lost 5\n", 0), "a;f 1\n");
+	STR_EQ(read_text("0x478@perf.data [0x80]: event: 10\n.\n. ... raw event: size 128 bytes\n. "
+			 " 0000:  0a 00 00 00  ....\n\n"
+			 "7707646878845 0x4f8 [0x50]: PERF_RECORD_SAMPLE(IP, 0x2): 30387/30387: "
+			 "0x55fd37024326 period: 1003009 addr: 0\n"
+			 "... FP chain: nr:2\n.....  0: fffffffffffffe00\n.....  1: "
+			 "000055fd37024326\n"
+			 " ... thread: a:1\n ...... dso: /x\na 1  7.646878:    1003009 e: \n\t     "
+			 "       1326 f+0x26 (/x)\n\n"
+			 "0 0x108 [0x50]: PERF_RECORD_LOST lost 5\n",
+			 0),
+	       "a;f 1\n");
 	EQ(sums.bad, 0);
 	EQ(sums.lost, 0);
 	STR_EQ(read_text("", 0), "");
@@ -269,10 +353,11 @@ static void test_others(void)
 
 static void test_meta(void)
 {
-	static const char text[] =
-		"# ========\n# hostname : dom0\n# os release : 6.12\n# arch : x86_64\n# nrcpus online : 4\n"
-		"# cmdline : /usr/bin/perf record -a \n#\n"
-		"a 1 2.000000: 1 e: \n\t 10 f (/x)\n\na 1 1.000000: 1 g: \n\t 10 f (/x)\n\nb 1 3.5: 1 e: \n\n";
+	static const char text[] = "# ========\n# hostname : dom0\n# os release : 6.12\n# arch : "
+				   "x86_64\n# nrcpus online : 4\n"
+				   "# cmdline : /usr/bin/perf record -a \n#\n"
+				   "a 1 2.000000: 1 e: \n\t 10 f (/x)\n\na 1 1.000000: 1 g: \n\t "
+				   "10 f (/x)\n\nb 1 3.5: 1 e: \n\n";
 	struct error err = { "" };
 	struct perf_reader *r;
 	struct perf_item it;

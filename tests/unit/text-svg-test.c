@@ -21,58 +21,84 @@ static const char *read_svg(const char *text, int what)
 	return buf_str(&b);
 }
 
-#define HEAD "<?xml version=\"1.0\" standalone=\"no\"?>\n" \
-	"<!DOCTYPE svg PUBLIC \"-//W3C//DTD SVG 1.1//EN\" \"http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd\">\n" \
-	"<svg version=\"1.1\" width=\"1200\" height=\"342\" onload=\"init(evt)\" viewBox=\"0 0 1200 342\" " \
+#define HEAD                                                                                     \
+	"<?xml version=\"1.0\" standalone=\"no\"?>\n"                                            \
+	"<!DOCTYPE svg PUBLIC \"-//W3C//DTD SVG 1.1//EN\" "                                      \
+	"\"http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd\">\n"                                \
+	"<svg version=\"1.1\" width=\"1200\" height=\"342\" onload=\"init(evt)\" viewBox=\"0 0 " \
+	"1200 342\" "                                                                            \
 	"xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\">\n"
 
 #ifdef HAVE_LIBXML2
 
-/* flamegraph.pl: places in pixels, root below; a function with a link; a name that looks like a title. */
+/* flamegraph.pl: places in pixels, root below; a function with a link; a name that looks like a
+ * title. */
 static void test_flamegraph_pl(void)
 {
 	static const char text[] = HEAD
-		"<rect x=\"0.0\" y=\"0\" width=\"1200.0\" height=\"342.0\" fill=\"url(#background)\"  />\n"
+		"<rect x=\"0.0\" y=\"0\" width=\"1200.0\" height=\"342.0\" "
+		"fill=\"url(#background)\"  />\n"
 		"<text id=\"title\" x=\"600.00\" y=\"24\" >Flame Graph</text>\n"
 		"<g id=\"frames\">\n"
-		"<g >\n<title>all (1,020 samples, 100%)</title><rect x=\"10.0\" y=\"293\" width=\"1180.0\" height=\"15.0\" fill=\"rgb(1,2,3)\" rx=\"2\" ry=\"2\" />\n"
+		"<g >\n<title>all (1,020 samples, 100%)</title><rect x=\"10.0\" y=\"293\" "
+		"width=\"1180.0\" height=\"15.0\" fill=\"rgb(1,2,3)\" rx=\"2\" ry=\"2\" />\n"
 		"<text  x=\"13.00\" y=\"303.5\" ></text>\n</g>\n"
-		"<g >\n<title>f&lt;int&gt; &amp; (x) (1,000 samples, 98.04%)</title><rect x=\"33.1\" y=\"261\" width=\"1156.9\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</g>\n"
-		"<g >\n<title>my comm (1,000 samples, 98.04%)</title><rect x=\"33.1\" y=\"277\" width=\"1156.9\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</g>\n"
-		"<a xlink:href=\"x\" ><title>g (400 samples, 39.22%)</title><rect x=\"33.1\" y=\"245\" width=\"462.8\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</a>\n"
-		"<g >\n<title>h (600 samples, 58.82%)</title><rect x=\"495.9\" y=\"245\" width=\"694.1\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</g>\n"
-		"<g >\n<title>other (15 samples, 1.47%)</title><rect x=\"10.0\" y=\"277\" width=\"17.3\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</g>\n"
+		"<g >\n<title>f&lt;int&gt; &amp; (x) (1,000 samples, 98.04%)</title><rect "
+		"x=\"33.1\" y=\"261\" width=\"1156.9\" height=\"15.0\" fill=\"rgb(1,2,3)\" "
+		"/>\n</g>\n"
+		"<g >\n<title>my comm (1,000 samples, 98.04%)</title><rect x=\"33.1\" y=\"277\" "
+		"width=\"1156.9\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</g>\n"
+		"<a xlink:href=\"x\" ><title>g (400 samples, 39.22%)</title><rect x=\"33.1\" "
+		"y=\"245\" width=\"462.8\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</a>\n"
+		"<g >\n<title>h (600 samples, 58.82%)</title><rect x=\"495.9\" y=\"245\" "
+		"width=\"694.1\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</g>\n"
+		"<g >\n<title>other (15 samples, 1.47%)</title><rect x=\"10.0\" y=\"277\" "
+		"width=\"17.3\" height=\"15.0\" fill=\"rgb(1,2,3)\" />\n</g>\n"
 		"</g>\n</svg>\n";
 
-	STR_EQ(read_svg(text, 0), "other 15\nmy comm;f<int> & (x);g 400\nmy comm;f<int> & (x);h 600\n");
+	STR_EQ(read_svg(text, 0),
+	       "other 15\nmy comm;f<int> & (x);g 400\nmy comm;f<int> & (x);h 600\n");
 	EQ(notes, 1);
 }
 
 /* --inverted: the root is above. */
 static void test_icicle(void)
 {
-	static const char text[] = HEAD
-		"<g ><title>all (10 cycles, 100%)</title><rect x=\"10\" y=\"49\" width=\"1180\" height=\"15.0\" /></g>\n"
-		"<g ><title>a (10 cycles, 100%)</title><rect x=\"10\" y=\"65\" width=\"1180\" height=\"15.0\" /></g>\n"
-		"<g ><title>b_[k] (7 cycles, 70.00%)</title><rect x=\"10\" y=\"81\" width=\"826\" height=\"15.0\" /></g>\n"
-		"</svg>\n";
+	static const char text[] = HEAD "<g ><title>all (10 cycles, 100%)</title><rect x=\"10\" "
+					"y=\"49\" width=\"1180\" height=\"15.0\" /></g>\n"
+					"<g ><title>a (10 cycles, 100%)</title><rect x=\"10\" "
+					"y=\"65\" width=\"1180\" height=\"15.0\" /></g>\n"
+					"<g ><title>b_[k] (7 cycles, 70.00%)</title><rect x=\"10\" "
+					"y=\"81\" width=\"826\" height=\"15.0\" /></g>\n"
+					"</svg>\n";
 
-	STR_EQ(read_svg(text, DUMP_ALL | DUMP_EVENT), "cycles;a{none root} 3\ncycles;a{none root};b{kernel} 7\n");
+	STR_EQ(read_svg(text, DUMP_ALL | DUMP_EVENT),
+	       "cycles;a{none root} 3\ncycles;a{none root};b{kernel} 7\n");
 }
 
 /* inferno: percentages, exact places in samples. */
 static void test_inferno(void)
 {
 	static const char text[] =
-		"<?xml version=\"1.0\" standalone=\"no\"?><!DOCTYPE svg PUBLIC \"-//W3C//DTD SVG 1.1//EN\" \"http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd\">"
-		"<svg version=\"1.1\" width=\"1200\" height=\"118\" onload=\"init(evt)\" viewBox=\"0 0 1200 118\" xmlns=\"http://www.w3.org/2000/svg\" xmlns:fg=\"http://github.com/jonhoo/inferno\">"
+		"<?xml version=\"1.0\" standalone=\"no\"?><!DOCTYPE svg PUBLIC \"-//W3C//DTD SVG "
+		"1.1//EN\" \"http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd\">"
+		"<svg version=\"1.1\" width=\"1200\" height=\"118\" onload=\"init(evt)\" "
+		"viewBox=\"0 0 1200 118\" xmlns=\"http://www.w3.org/2000/svg\" "
+		"xmlns:fg=\"http://github.com/jonhoo/inferno\">"
 		"<svg id=\"frames\" x=\"10\" width=\"1180\" total_samples=\"3000000\">"
-		"<g><title>x (1 samples, 0.00%)</title><rect x=\"0.0000%\" y=\"53\" width=\"0.0000%\" height=\"15\" fill=\"rgb(1,2,3)\" fg:x=\"0\" fg:w=\"1\"/><text x=\"0.2500%\" y=\"63.50\"></text></g>"
-		"<g><title>y (2 samples, 0.00%)</title><rect x=\"0.0000%\" y=\"53\" width=\"0.0001%\" height=\"15\" fill=\"rgb(1,2,3)\" fg:x=\"1\" fg:w=\"2\"/></g>"
-		"<g><title>c (2,999,999 samples, 100.00%)</title><rect x=\"0.0000%\" y=\"69\" width=\"99.9999%\" height=\"15\" fg:x=\"0\" fg:w=\"2999999\"/></g>"
-		"<g><title>d (1 samples, 0.00%)</title><rect x=\"99.9999%\" y=\"69\" width=\"0.0000%\" height=\"15\" fg:x=\"2999999\" fg:w=\"1\"/></g>"
-		"<g><title>z (1 samples, 0.00%)</title><rect x=\"99.9999%\" y=\"53\" width=\"0.0000%\" height=\"15\" fg:x=\"2999999\" fg:w=\"1\"/></g>"
-		"<g><title>all (3,000,000 samples, 100%)</title><rect x=\"0.0000%\" y=\"85\" width=\"100.0000%\" height=\"15\" fg:x=\"0\" fg:w=\"3000000\"/></g>"
+		"<g><title>x (1 samples, 0.00%)</title><rect x=\"0.0000%\" y=\"53\" "
+		"width=\"0.0000%\" height=\"15\" fill=\"rgb(1,2,3)\" fg:x=\"0\" fg:w=\"1\"/><text "
+		"x=\"0.2500%\" y=\"63.50\"></text></g>"
+		"<g><title>y (2 samples, 0.00%)</title><rect x=\"0.0000%\" y=\"53\" "
+		"width=\"0.0001%\" height=\"15\" fill=\"rgb(1,2,3)\" fg:x=\"1\" fg:w=\"2\"/></g>"
+		"<g><title>c (2,999,999 samples, 100.00%)</title><rect x=\"0.0000%\" y=\"69\" "
+		"width=\"99.9999%\" height=\"15\" fg:x=\"0\" fg:w=\"2999999\"/></g>"
+		"<g><title>d (1 samples, 0.00%)</title><rect x=\"99.9999%\" y=\"69\" "
+		"width=\"0.0000%\" height=\"15\" fg:x=\"2999999\" fg:w=\"1\"/></g>"
+		"<g><title>z (1 samples, 0.00%)</title><rect x=\"99.9999%\" y=\"53\" "
+		"width=\"0.0000%\" height=\"15\" fg:x=\"2999999\" fg:w=\"1\"/></g>"
+		"<g><title>all (3,000,000 samples, 100%)</title><rect x=\"0.0000%\" y=\"85\" "
+		"width=\"100.0000%\" height=\"15\" fg:x=\"0\" fg:w=\"3000000\"/></g>"
 		"</svg></svg>";
 
 	STR_EQ(read_svg(text, 0), "c 2999996\nc;x 1\nc;y 2\nd;z 1\n");
@@ -82,9 +108,12 @@ static void test_inferno(void)
 static void test_mouseover(void)
 {
 	static const char text[] = HEAD
-		"<rect x=\"10.0\" y=\"85\" width=\"1180.0\" height=\"15.0\" fill=\"rgb(1,2,3)\" onmouseover=\"s('all (10 samples, 100%)')\" onmouseout=\"c()\" />\n"
-		"<g class=\"func_g\" onmouseover=\"s('it\\'s &amp; (4 samples, 40.00%)')\" onmouseout=\"c()\">\n"
-		"<rect x=\"10.0\" y=\"69\" width=\"472.0\" height=\"15.0\" />\n<text x=\"3\">it</text></g>\n"
+		"<rect x=\"10.0\" y=\"85\" width=\"1180.0\" height=\"15.0\" fill=\"rgb(1,2,3)\" "
+		"onmouseover=\"s('all (10 samples, 100%)')\" onmouseout=\"c()\" />\n"
+		"<g class=\"func_g\" onmouseover=\"s('it\\'s &amp; (4 samples, 40.00%)')\" "
+		"onmouseout=\"c()\">\n"
+		"<rect x=\"10.0\" y=\"69\" width=\"472.0\" height=\"15.0\" />\n<text "
+		"x=\"3\">it</text></g>\n"
 		"</svg>\n";
 
 	STR_EQ(read_svg(text, 0), "it's & 4\n");
@@ -95,23 +124,32 @@ static void test_hostile(void)
 	const char *got;
 
 	/* No entities, no files, no network. */
-	got = read_svg("<?xml version=\"1.0\"?><!DOCTYPE svg [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">"
+	got = read_svg("<?xml version=\"1.0\"?><!DOCTYPE svg [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b "
+		       "\"&a;&a;&a;\">"
 		       "<!ENTITY x SYSTEM \"file:///etc/passwd\">]>\n"
-		       "<svg><g><title>&x;&b; (1 samples, 100%)</title><rect x=\"0\" y=\"0\" width=\"1\"/></g></svg>", 0);
+		       "<svg><g><title>&x;&b; (1 samples, 100%)</title><rect x=\"0\" y=\"0\" "
+		       "width=\"1\"/></g></svg>",
+		       0);
 	OK(strstr(got, "root:") == NULL && strstr(got, "aaaa") == NULL);
 	/* Cut short: what was there, then the error. */
-	got = read_svg(HEAD "<g><title>all (10 s, 100%)</title><rect x=\"0\" y=\"20\" width=\"10\"/></g>"
-		       "<g><title>a (10 s, 100%)</title><rect x=\"0\" y=\"4\" width=\"10\"/></g><g><title>b", 0);
+	got = read_svg(HEAD
+		       "<g><title>all (10 s, 100%)</title><rect x=\"0\" y=\"20\" width=\"10\"/></g>"
+		       "<g><title>a (10 s, 100%)</title><rect x=\"0\" y=\"4\" "
+		       "width=\"10\"/></g><g><title>b",
+		       0);
 	OK(!strncmp(got, "a 10\nerror: ", 12));
 	OK(strstr(got, "not well-formed") != NULL);
 	got = read_svg("<svg xmlns=\"http://www.w3.org/2000/svg\"><rect x=\"1\"/></svg>", 0);
 	OK(strstr(got, "no flame graph in this SVG") != NULL);
 	/* Numbers that are none. */
-	got = read_svg("<svg><g><title>a (1 s, 1%)</title><rect x=\"nan\" y=\"0\" width=\"1\"/></g>"
-		       "<g><title>b (99999999999999999999 s, 1%)</title><rect x=\"0\" y=\"0\" width=\"1\"/></g>"
-		       "<g><title>c ( s, 1%)</title><rect x=\"0\" y=\"0\" width=\"1\"/></g>"
-		       "<g><title>d (3 s, 1%)</title><rect x=\"0\" y=\"1e308\" width=\"1\"/></g>"
-		       "<g><title>e (4 s, 1%)</title><rect x=\"0\" y=\"0\" width=\"1e308\"/></g></svg>", 0);
+	got = read_svg(
+		"<svg><g><title>a (1 s, 1%)</title><rect x=\"nan\" y=\"0\" width=\"1\"/></g>"
+		"<g><title>b (99999999999999999999 s, 1%)</title><rect x=\"0\" y=\"0\" "
+		"width=\"1\"/></g>"
+		"<g><title>c ( s, 1%)</title><rect x=\"0\" y=\"0\" width=\"1\"/></g>"
+		"<g><title>d (3 s, 1%)</title><rect x=\"0\" y=\"1e308\" width=\"1\"/></g>"
+		"<g><title>e (4 s, 1%)</title><rect x=\"0\" y=\"0\" width=\"1e308\"/></g></svg>",
+		0);
 	STR_EQ(got, "e 1\ne;d 3\n");
 }
 #endif
@@ -121,14 +159,20 @@ static void test_data(void)
 {
 	static const char text[] =
 		"<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\">\n"
-		"<script id=\"xenflame-data\" type=\"application/json\">{\"format\":\"xenflame\",\"version\":1,\n"
-		"\"title\":\"a \\\"quoted\\\" {[\",\"total\":\"18446744073709551615\",\"unit\":\"samples\",\"event\":\"cycles\",\n"
+		"<script id=\"xenflame-data\" "
+		"type=\"application/json\">{\"format\":\"xenflame\",\"version\":1,\n"
+		"\"title\":\"a \\\"quoted\\\" "
+		"{[\",\"total\":\"18446744073709551615\",\"unit\":\"samples\",\"event\":\"cycles\","
+		"\n"
 		"\"spaces\":[\"user\",\"kernel\",\"hypervisor\",\"none\"],\n"
-		"\"strings\":[\"\",\"busy\",\"f\\u003cint\\u003e\",\"_[h]\",\"xen-syms\",\"\\ud83d\\ude00\",\"a.c\",\"_[k]\"],\n"
+		"\"strings\":[\"\",\"busy\",\"f\\u003cint\\u003e\",\"_[h]\",\"xen-syms\","
+		"\"\\ud83d\\ude00\",\"a.c\",\"_[k]\"],\n"
 		"\"extra\":[{\"x\":[1,2,\"]\"]},null,true,-1.5e3],\n"
-		"\"frames\":{\"name\":[1,1,3],\"suffix\":[0,3,7],\"module\":[0,4,0],\"file\":[0,6,0],\"line\":[0,12,0],"
+		"\"frames\":{\"name\":[1,1,3],\"suffix\":[0,3,7],\"module\":[0,4,0],\"file\":[0,6,"
+		"0],\"line\":[0,12,0],"
 		"\"space\":[3,2,1],\"flags\":[32,1,2],\"color\":[0,0,0]},\n"
-		"\"nodes\":{\"up\":[0,0,0,1,2],\"callee\":[0,0,0,0,1],\"fresh\":[0,1,2],\"self\":[0,1,2,\"18446744073709551610\",4]}}\n"
+		"\"nodes\":{\"up\":[0,0,0,1,2],\"callee\":[0,0,0,0,1],\"fresh\":[0,1,2],\"self\":["
+		"0,1,2,\"18446744073709551610\",4]}}\n"
 		"</script></svg>\n";
 	const char *got;
 
@@ -139,26 +183,48 @@ static void test_data(void)
 	       "cycles;busy{none root} 4\n");
 	EQ(notes, 0);
 	/* Damage of each kind is an error, not a crash. */
-	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"frames\":{\"name\":[0]}}</script></svg>", 0);
+	got = read_svg("<svg><script "
+		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"frames\":{\"name\":[0]}}</"
+		       "script></svg>",
+		       0);
 	OK(strstr(got, "columns differ") != NULL);
-	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{\"name\":[7],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{}}</script></svg>", 0);
+	got = read_svg("<svg><script "
+		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
+		       "\"name\":[7],\"suffix\":[0],"
+		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
+		       "\"nodes\":{}}</script></svg>",
+		       0);
 	OK(strstr(got, "damaged: frame 0") != NULL);
-	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{\"name\":[0],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{\"up\":[0,5],\"callee\":[0,0],\"fresh\":[0],\"self\":[0,1]}}"
-		       "</script></svg>", 0);
+	got = read_svg("<svg><script "
+		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
+		       "\"name\":[0],\"suffix\":[0],"
+		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
+		       "\"nodes\":{\"up\":[0,5],\"callee\":[0,0],\"fresh\":[0],\"self\":[0,1]}}"
+		       "</script></svg>",
+		       0);
 	OK(strstr(got, "damaged: node 1") != NULL);
-	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{\"name\":[0],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{\"up\":[0,0,0],\"callee\":[0,0,1],"
-		       "\"fresh\":[0],\"self\":[0,1,1]}}</script></svg>", 0);
+	got = read_svg("<svg><script "
+		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
+		       "\"name\":[0],\"suffix\":[0],"
+		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
+		       "\"nodes\":{\"up\":[0,0,0],\"callee\":[0,0,1],"
+		       "\"fresh\":[0],\"self\":[0,1,1]}}</script></svg>",
+		       0);
 	OK(strstr(got, "damaged: node 2") != NULL);
-	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{\"name\":[0],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},\"nodes\":{\"up\":[0,0],\"callee\":[0,0],"
-		       "\"fresh\":[1],\"self\":[0,1]}}</script></svg>", 0);
+	got = read_svg("<svg><script "
+		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
+		       "\"name\":[0],\"suffix\":[0],"
+		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
+		       "\"nodes\":{\"up\":[0,0],\"callee\":[0,0],"
+		       "\"fresh\":[1],\"self\":[0,1]}}</script></svg>",
+		       0);
 	OK(strstr(got, "damaged: node 1") != NULL);
 	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"</script></svg>", 0);
 	OK(strstr(got, "data block damaged at its offset") != NULL);
-	got = read_svg("<svg><script id=\"xenflame-data\" data-encoding=\"gzip+base64\">H4sIAAAAAAAAA6tWKkktLlGyUlAqSy0qzszPU7JSMFSqBQDO</script></svg>", 0);
+	got = read_svg("<svg><script id=\"xenflame-data\" "
+		       "data-encoding=\"gzip+base64\">"
+		       "H4sIAAAAAAAAA6tWKkktLlGyUlAqSy0qzszPU7JSMFSqBQDO</script></svg>",
+		       0);
 	OK(strstr(got, "data block damaged") != NULL);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program that knows its own stack: it writes down who called whom, stops itself in the innermost function, and prints its
- * registers (in perf's order), its stack and its mappings as a recording would have them, and the true answer.
+ * A program that knows its own stack: it writes down who called whom, stops itself in the innermost
+ * function, and prints its registers (in perf's order), its stack and its mappings as a recording
+ * would have them, and the true answer.
  *
  * unwind-target plain|signal|thread
  */
@@ -18,18 +19,19 @@
 static const char *truth[256];
 static int depth;
 
-#define ENTER(f)	(truth[depth++] = (f))
-#define LEAVE()		(depth--)
+#define ENTER(f) (truth[depth++] = (f))
+#define LEAVE()  (depth--)
 /* Keeps the compiler from making calls into jumps. */
-#define BARRIER()	__asm__ volatile("" ::: "memory")
+#define BARRIER() __asm__ volatile("" ::: "memory")
 
 static void on_trap(int sig, siginfo_t *si, void *p)
 {
 	const greg_t *g = ((ucontext_t *)p)->uc_mcontext.gregs;
 	/* bits 0-11 and 16-23 of perf's mask */
 	const int order[] = {
-		REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_RIP, REG_EFL, -1, -1,
-		REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+		REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP,
+		REG_RSP, REG_RIP, REG_EFL, -1,      -1,      REG_R8,  REG_R9,
+		REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
 	};
 	const uint8_t *sp = (const uint8_t *)g[REG_RSP];
 	unsigned long start, end, off;
@@ -45,9 +47,11 @@ static void on_trap(int sig, siginfo_t *si, void *p)
 	printf("\n");
 	while (maps && fgets(line, sizeof(line), maps)) {
 		name[0] = '\0';
-		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &start, &end, perms, &off, name) < 4)
+		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &start, &end, perms, &off, name) <
+		    4)
 			continue;
-		if ((unsigned long)sp >= start && (unsigned long)sp < end && n > end - (unsigned long)sp)
+		if ((unsigned long)sp >= start && (unsigned long)sp < end &&
+		    n > end - (unsigned long)sp)
 			n = end - (unsigned long)sp;
 		if (perms[2] == 'x')
 			printf("map %lx %lx %lx %s\n", start, end, off, name);
