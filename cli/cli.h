@@ -101,6 +101,9 @@ struct run {
 	bool two_columns; /* folded stacks with two counts: profile is after, base before */
 	VEC(u64) base;    /* by node */
 	u64 base_samples;
+	/* By enum diag_kind, where it can be told: how many, and of how many samples (of frames of
+	 * that space, for what is unresolved). */
+	u64 quality_part[DIAG_NR], quality_whole[DIAG_NR];
 };
 
 void run_init(struct run *r);
@@ -113,6 +116,13 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts,
 
 /* ---- what verbs that draw share (render.c) ---- */
 
+/* --fail-if=QUALITY>N% */
+struct quality_gate {
+	const char *text; /* as given, borrowed */
+	u8 kind;          /* enum diag_kind; DIAG_NR: unresolved frames of all spaces */
+	double limit;     /* percent */
+};
+
 struct draw_args {
 	struct pipeline_opts pipe;
 	struct view_opts view;
@@ -120,6 +130,8 @@ struct draw_args {
 	const char *output, *format, *event;
 	const char *symfs[MAX_LIST + 1], *debug_dirs[MAX_LIST + 1];
 	size_t nr_symfs, nr_debug_dirs;
+	struct quality_gate gates[MAX_LIST];
+	size_t nr_gates;
 	bool open, strict, quiet, anonymous;
 	char tmp[64]; /* output of --open without -o */
 };
@@ -156,6 +168,10 @@ void draw_drop_identifying_facts(struct run *r);
 /* One line each on standard error. */
 void quality_tell(const struct run *r);
 bool quality_has_strict(const struct run *r);
+/* Takes a condition; an unknown name or other syntax is an error. */
+int quality_gate_parse(struct quality_gate *g, const char *text, struct error *err) MUST_CHECK;
+/* How many of the conditions hold; tells each in a line. */
+size_t quality_gates_check(const struct quality_gate *gates, size_t n, const struct run *r);
 /* For writers; strings live in r->facts_arena. */
 struct render_quality *quality_list(struct run *r, size_t *n);
 

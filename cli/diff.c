@@ -202,8 +202,10 @@ static int run_diff(int argc, char **argv)
 	for (i = 0; own_options[i].name; i++)
 		if (own_options[i].id != 'h')
 			all[n++] = own_options[i];
+	/* Conditions are on the comparison here. */
 	for (i = 0; draw_options[i].name && n + 1 < ARRAY_SIZE(all); i++)
-		all[n++] = draw_options[i];
+		if (strcmp(draw_options[i].name, "fail-if"))
+			all[n++] = draw_options[i];
 
 	while ((c = options_next(argc, argv, all, &arg)) != -1) {
 		if (c == 'h') {

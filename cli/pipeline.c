@@ -975,6 +975,8 @@ static void tell_unresolved(struct pipeline *p)
 	}
 	for (s = 0; s < SPACE_NR; s++) {
 		buf_clear(&b);
+		r->quality_part[kinds[s]] = add_saturated(r->quality_part[kinds[s]], unresolved[s]);
+		r->quality_whole[kinds[s]] = add_saturated(r->quality_whole[kinds[s]], all[s]);
 		if (unresolved[s] && s != SPACE_NONE) {
 			buf_f(&b, share(unresolved[s], all[s]), 1);
 			buf_printf(&b, " %% of all %s frames: ", space_name(s));
@@ -992,6 +994,32 @@ static bool is_software_clock(const struct perf_event *e)
 	/* linux/perf_event.h: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK
 	 */
 	return e->type == 1 && e->config <= 1;
+}
+
+/* What --fail-if asks for, of samples. */
+static void add_quality(struct pipeline *p)
+{
+	struct run *r = p->run;
+	/* Of the recordings so far, less those before this one. */
+	u64 lost = diag_count(&r->diag, DIAG_LOST) - r->quality_part[DIAG_LOST],
+	    taken = add_saturated(p->samples, add_saturated(p->filtered, lost));
+	size_t i;
+
+	for (i = 0; i < DIAG_NR; i++) {
+		u64 part = p->told[i], whole = p->samples;
+
+		if (i == DIAG_UNRESOLVED_HV || i == DIAG_UNRESOLVED_KERNEL ||
+		    i == DIAG_UNRESOLVED_USER || i == DIAG_UNRESOLVED_GUEST)
+			continue;
+		if (i == DIAG_HV_DEPTH_1)
+			part = p->hv_depth_1;
+		if (i == DIAG_LOST) {
+			part = lost;
+			whole = taken;
+		}
+		r->quality_part[i] = add_saturated(r->quality_part[i], part);
+		r->quality_whole[i] = add_saturated(r->quality_whole[i], whole);
+	}
 }
 
 static void tell_rest(struct pipeline *p)
@@ -1022,6 +1050,7 @@ static void tell_rest(struct pipeline *p)
 	if (p->hv_samples && m->nrcpus_avail > seen && seen && !p->opts->cpu)
 		diag_addf(&r->diag, DIAG_CPU_UNSEEN, m->nrcpus_avail - seen, "%zu of %u seen", seen,
 			  m->nrcpus_avail);
+	add_quality(p);
 	tell_unresolved(p);
 }
 

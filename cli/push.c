@@ -553,6 +553,7 @@ static int push(struct push_args *a, const char *path)
 {
 	struct error err = { "" };
 	int ret = EXIT_FAILED;
+	bool degraded = false;
 	struct run run;
 	size_t i;
 
@@ -589,14 +590,18 @@ static int push(struct push_args *a, const char *path)
 		make_rate(a, &run);
 	if (a->split ? send_spaces(a, &run, &err) : send_view(a, &run, NULL, &err))
 		goto out;
-	ret = a->draw.strict && quality_has_strict(&run) ? EXIT_FAILED : EXIT_DONE;
+	ret = EXIT_DONE;
+	degraded = a->draw.strict && quality_has_strict(&run);
 out:
 	if (!a->draw.quiet)
 		quality_tell(&run);
 	if (err.msg[0])
 		tell("%s", err.msg);
-	else if (ret == EXIT_FAILED)
+	else if (degraded)
 		tell("--strict: the warnings make this a failure; the server has the profile");
+	if (ret == EXIT_DONE &&
+	    (quality_gates_check(a->draw.gates, a->draw.nr_gates, &run) || degraded))
+		ret = EXIT_FAILED;
 	run_release(&run);
 	return ret;
 }

@@ -30,6 +30,7 @@ enum {
 	OPT_OFFLINE,
 	OPT_FORCE,
 	OPT_STRICT,
+	OPT_FAIL_IF,
 	OPT_QUIET,
 	OPT_COMM,
 	OPT_PID,
@@ -82,6 +83,12 @@ const struct option_def draw_options[] = {
 	{ "open", OPT_OPEN, ARG_NO, NULL, "show the result in the browser", NULL },
 	{ "strict", OPT_STRICT, ARG_NO, NULL,
 	  "exit 1 when anything was degraded (every 'warning:' line)", NULL },
+	{ "fail-if", OPT_FAIL_IF, ARG_YES, "QUALITY>N%",
+	  "exit 1 when more than N percent of the samples are so: lost,\nip_zero, ip_zero_guest, "
+	  "no_chain, broken_stack, truncated_stack,\nhv_depth_1; or of the frames: unresolved, "
+	  "unresolved_hypervisor,\nunresolved_kernel, unresolved_user, unresolved_guest (may "
+	  "repeat)",
+	  NULL },
 	{ "quiet", 'q', ARG_NO, NULL, "tell errors only", NULL },
 
 	{ "input-format", OPT_INPUT_FORMAT, ARG_YES, "NAME", "do not guess the format of the input",
@@ -212,8 +219,8 @@ static void help(void)
 	fputs("\n\nPalettes (--colors=NAME):\n ", stdout);
 	for (name = render_palette_names(); *name; name++)
 		printf(" %s", *name);
-	puts("\n\nExit status: 0 done, 1 failed (with --strict also when degraded), 2 wrong "
-	     "usage.");
+	puts("\n\nExit status: 0 done, 1 failed (with --strict also when degraded) or a "
+	     "condition holds, 2 wrong usage.");
 }
 
 static int parse_number(const char *what, const char *s, double min, double max, double *v)
@@ -254,6 +261,7 @@ static int parse_groups(struct pipeline_opts *o, const char *s)
 
 int draw_take_option(struct draw_args *a, int id, const char *arg)
 {
+	struct error err = { "" };
 	double v;
 
 	switch (id) {
@@ -261,6 +269,17 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_FORMAT: a->format = arg; break;
 	case OPT_OPEN: a->open = true; break;
 	case OPT_STRICT: a->strict = true; break;
+	case OPT_FAIL_IF:
+		if (a->nr_gates == MAX_LIST) {
+			tell("more than %d times --fail-if", MAX_LIST);
+			return -1;
+		}
+		if (quality_gate_parse(&a->gates[a->nr_gates], arg, &err)) {
+			tell("%s", err.msg);
+			return -1;
+		}
+		a->nr_gates++;
+		break;
 	case 'q': a->quiet = a->pipe.quiet = true; break;
 	case OPT_INPUT_FORMAT: a->pipe.perf.format = arg; break;
 	case OPT_EVENT: a->event = arg; break;
@@ -600,6 +619,7 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 	struct view view = { 0 };
 	struct run run;
 	int ret = EXIT_FAILED;
+	bool degraded = false;
 	size_t i;
 
 	run_init(&run);
@@ -623,15 +643,16 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 	if (draw_write(&run, a, w, &view, &err))
 		goto out;
 	ret = EXIT_DONE;
-	if (a->strict && quality_has_strict(&run))
-		ret = EXIT_FAILED;
+	degraded = a->strict && quality_has_strict(&run);
 out:
 	if (!a->quiet)
 		quality_tell(&run);
 	if (err.msg[0])
 		tell("%s", err.msg);
-	else if (ret == EXIT_FAILED && !a->quiet)
+	else if (degraded && !a->quiet)
 		tell("--strict: the warnings above make this a failure");
+	if (ret == EXIT_DONE && (quality_gates_check(a->gates, a->nr_gates, &run) || degraded))
+		ret = EXIT_FAILED;
 	view_release(&view);
 	profile_release(&base);
 	run_release(&run);

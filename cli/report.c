@@ -40,7 +40,8 @@ static void help(void)
 	     "reads.");
 	options_help(own_options);
 	puts("\nOptions for output, input, symbols and view are those of 'xenflame --help'.\n"
-	     "\nExit status: 0 done, 1 failed (with --strict also when degraded), 2 wrong usage.");
+	     "\nExit status: 0 done, 1 failed (with --strict also when degraded) or a condition "
+	     "holds, 2 wrong usage.");
 }
 
 /* ---- pieces ---- */
@@ -545,6 +546,7 @@ static int report(struct report *r, const char *path)
 	struct error err = { "" };
 	struct view view = { 0 };
 	int ret = EXIT_FAILED;
+	bool degraded = false;
 	struct run run;
 
 	run_init(&run);
@@ -564,15 +566,19 @@ static int report(struct report *r, const char *path)
 	}
 	if (write_report(r, &err))
 		goto out;
-	ret = r->draw.strict && quality_has_strict(&run) ? EXIT_FAILED : EXIT_DONE;
+	degraded = r->draw.strict && quality_has_strict(&run);
+	ret = EXIT_DONE;
 out:
 	if (err.msg[0]) {
 		if (!r->draw.quiet)
 			quality_tell(&run);
 		tell("%s", err.msg);
-	} else if (ret == EXIT_FAILED) {
+	} else if (degraded) {
 		tell("--strict: the report has warnings");
 	}
+	if (ret == EXIT_DONE &&
+	    (quality_gates_check(r->draw.gates, r->draw.nr_gates, &run) || degraded))
+		ret = EXIT_FAILED;
 	view_release(&view);
 	run_release(&run);
 	return ret;

@@ -27,6 +27,12 @@ _xenflame()
 		mapfile -t COMPREPLY < <(compgen -W "$(xenflame --help 2>/dev/null |
 			sed -n '/^Palettes/{n;p}')" -- "$cur")
 		return ;;
+	--fail-if)
+		[[ " ${COMP_WORDS[*]} " == *" diff "* ]] ||
+			mapfile -t COMPREPLY < <(compgen -W 'unresolved unresolved_hypervisor unresolved_kernel
+				unresolved_user unresolved_guest broken_stack truncated_stack lost ip_zero ip_zero_guest
+				hv_depth_1 no_chain' -- "$cur")
+		return ;;
 	--weight)
 		mapfile -t COMPREPLY < <(compgen -W 'samples period' -- "$cur")
 		return ;;

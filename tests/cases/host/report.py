@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,39 @@ for style in ('--markdown', '--top=3'):
 check('and the same in JSON', report(evil)['stacks'][0]['frames'][1]['function'].startswith('\x1b[31mred'))
 check('twice the same', xenflame('report', host) == xenflame('report', host))
 check('--strict', xenflame('report', '--offline', '--strict', host)[0] == 1)
+
+# --fail-if, against shares counted from what JSON tells of the same recordings.
+src = os.environ['abs_top_srcdir']
+made = os.path.join(tmp.name, 'made')
+os.mkdir(made)
+subprocess.run([sys.executable, os.path.join(src, 'tests/tools/mkperf.py'), os.path.join(src, 'tests/cases/made/lost.pd'), made],
+               check=True, stdout=subprocess.DEVNULL)
+lost, alone = os.path.join(made, 'perf.data'), os.path.join(tmp.name, 'alone.data')
+shutil.copy(host, alone)
+plain = os.path.join(t.CORPUS, 'local/fp/perf.data')
+for where, name, whole in ((alone, 'unresolved_hypervisor', None), (host, 'unresolved_user', None), (plain, 'unresolved_kernel', None),
+                           (plain, 'broken_stack', 'samples'), (lost, 'lost', 'taken')):
+    j = report(where)
+    q = [e for e in j.get('quality', []) if e['name'] == name]
+    if not q:
+        check(f'{name}: is in the recording', False, j)
+        continue
+    if whole is None:
+        share = float(re.search(r'\(([0-9.]+) % of all', q[0]['text']).group(1))
+    else:
+        share = 100 * q[0]['count'] / (j['total'] + (q[0]['count'] if whole == 'taken' else 0))
+    for verb in ((), ('report',)):
+        args = (*verb, '--offline', where, *(() if verb else ('--format=folded',)))
+        below, above = f'--fail-if={name}>{max(share - 0.1, 0):.2f}%', f'--fail-if={name}>{min(share + 0.1, 100):.2f}%'
+        usual, no, yes = xenflame(*args), xenflame(*args, above), xenflame(*args, below)
+        check(f"--fail-if={name} {' '.join(verb)}: holds below {share:.2f} % alone", usual == no and usual[0] == 0 and
+              yes[:2] == (1, usual[1]) and yes[2].replace(usual[2], '').strip().split('\n') ==
+              [x for x in yes[2].splitlines() if x.startswith(f'xenflame: {name}: ') and x.endswith(below)], (no, yes))
+rc, out, err = xenflame('report', '-q', '--offline', host, '--fail-if=unresolved>0%', '--fail-if=unresolved_user>0%', '--fail-if=lost>0%')
+check('each that holds has a line, with -q too', rc == 1 and [x.split(':')[1] for x in err.splitlines()] == [' unresolved', ' unresolved_user'], err)
+for bad in ('nonsense>1%', 'lost', 'lost>', 'lost>1', 'lost>x%', 'lost>-1%', 'lost>101%', 'lost>1%x', '>1%', 'los>1%', 'lost>nan%', 'other_events>1%'):
+    check(f'--fail-if={bad} is wrong usage', xenflame('report', host, f'--fail-if={bad}')[0] == 2 and
+          xenflame(host, '--format=folded', f'--fail-if={bad}')[:2] == (2, ''))
 stale = os.path.join(t.CORPUS, 'xen-stock/vpmu-on-cpuclock.perf.data')
 rc, out, err = xenflame('report', stale)
 check('a recording without anything is an error', rc == 1 and 'unusable' in err and not out, (rc, out, err))
