@@ -128,6 +128,21 @@ def bench_recorded(d):
             cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path))
 
 
+def bench_unwind(d):
+    path = os.path.join(d, 'dwarf.perf.data')
+    program = os.path.join(d, 'busy_nofp')
+    if not os.path.exists(path):
+        shutil.copy(os.path.join(srcdir, 'tests', 'data', 'corpus', 'local', 'bin', 'busy_nofp'), program)
+        os.chmod(program, 0o755)
+        r = subprocess.run(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '997', '--call-graph=dwarf', '-o', path, program, '15'],
+                           cwd=d, env={'PATH': os.environ['PATH']}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if r.returncode:
+            print('\n(perf cannot record here: no recording with stack dumps)')
+            return
+    compare(f'stack dumps, 15 s at 997 Hz, {size(path)}', cmd('xenflame -> folded', xenflame, '-q', path, '-o', '-',
+            '--format=folded'), cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path))
+
+
 def bench_memory(d):
     small = made(os.path.join(d, 'mem.1.perf.data'), mkbig, '--samples=200000', '--stacks=20000', 'OUT')
     large = made(os.path.join(d, 'mem.10.perf.data'), mkbig, '--samples=2000000', '--stacks=20000', 'OUT')
@@ -158,7 +173,7 @@ def bench_xen(d):
             cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path))
 
 
-ALL = {'data': bench_data, 'recorded': bench_recorded, 'memory': bench_memory, 'text': bench_text, 'folded': bench_folded, 'xen': bench_xen}
+ALL = {'data': bench_data, 'recorded': bench_recorded, 'unwind': bench_unwind, 'memory': bench_memory, 'text': bench_text, 'folded': bench_folded, 'xen': bench_xen}
 
 
 def main():
