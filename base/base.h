@@ -121,6 +121,8 @@ void arena_release(struct arena *a);
 /* 64-bit hash of bytes, the same on every machine of one byte order; not for use against attackers'
  * floods. */
 u64 hash_bytes(const void *p, size_t n, u64 seed);
+/* The same, and in *check a second one that differs where the first does not, for keys not kept. */
+u64 hash_bytes_checked(const void *p, size_t n, u64 seed, u64 *check);
 u64 hash_u64(u64 x);
 
 /*

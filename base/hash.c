@@ -27,7 +27,8 @@ static inline u64 load(const u8 *p, size_t n)
 	return v;
 }
 
-u64 hash_bytes(const void *data, size_t n, u64 seed)
+/* Both lanes of the state after all bytes: 128 bits of the data and the seed. */
+static inline void mix(const void *data, size_t n, u64 seed, u64 *lane_a, u64 *lane_b)
 {
 	const u8 *p = data;
 	u64 a = seed ^ K0, b = n ^ K2;
@@ -45,6 +46,24 @@ u64 hash_bytes(const void *data, size_t n, u64 seed)
 	}
 	if (n)
 		b = fold(load(p, n) ^ b, a ^ K2);
+	*lane_a = a;
+	*lane_b = b;
+}
+
+u64 hash_bytes(const void *data, size_t n, u64 seed)
+{
+	u64 a, b;
+
+	mix(data, n, seed, &a, &b);
+	return fold(a ^ K1, b ^ K0);
+}
+
+u64 hash_bytes_checked(const void *data, size_t n, u64 seed, u64 *check)
+{
+	u64 a, b;
+
+	mix(data, n, seed, &a, &b);
+	*check = fold(b ^ K1, a ^ K2);
 	return fold(a ^ K1, b ^ K0);
 }
 

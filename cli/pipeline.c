@@ -79,7 +79,7 @@ struct pipeline {
 	struct perf_reader *reader;
 	struct symbolizer *sym;
 	size_t build_ids; /* of the recording, already told to sym */
-	u64 seed[2];      /* of the run: input cannot aim at collisions */
+	u64 seed;         /* of the run: input cannot aim at collisions */
 
 	struct index chain_index, edge_index, root_index;
 	VEC(struct chain_entry) chains;
@@ -147,7 +147,7 @@ static node_id find_edge(struct pipeline *p, const struct edge_key *k, u64 *hash
 		return INDEX_NONE;
 	if (LIKELY(first->addr == k->addr && first->how == k->how))
 		return first->child;
-	*hash = hash_u64(hash_u64(k->addr ^ p->seed[0]) ^ k->how ^ (u64)k->parent << 32);
+	*hash = hash_u64(hash_u64(k->addr ^ p->seed) ^ k->how ^ (u64)k->parent << 32);
 	id = index_find(&p->edge_index, *hash, edge_eq, p, k);
 	return id == INDEX_NONE ? INDEX_NONE : p->edges.v[id].child;
 }
@@ -209,7 +209,7 @@ static node_id root_of(struct pipeline *p, const struct perf_sample *s, enum per
 		else
 			e.key[3] = (u64)s->machine_pid << 32 | s->vcpu;
 	}
-	hash = hash_bytes(e.key, sizeof(e.key), p->seed[0]);
+	hash = hash_bytes(e.key, sizeof(e.key), p->seed);
 	id = index_find(&p->root_index, hash, root_eq, p, e.key);
 	if (id != INDEX_NONE)
 		return p->roots.v[id].node;
@@ -788,10 +788,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		/* What no group asks for must not split chains; the pid is in the generation. */
 		if (!p->opts->group[0])
 			key[4] = key[5] = key[6] = 0;
-		head = hash_bytes(key, sizeof(key), p->seed[0]);
-		hash = hash_bytes(s->chain, s->chain_nr * sizeof(*s->chain), head);
-		check = hash_bytes(s->chain, s->chain_nr * sizeof(*s->chain),
-				   hash_u64(head ^ p->seed[1]));
+		head = hash_bytes(key, sizeof(key), p->seed);
+		hash = hash_bytes_checked(s->chain, s->chain_nr * sizeof(*s->chain), head, &check);
 		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
 		if (id == INDEX_NONE) {
 			e = s->text ? build_text(p, s) : build_chain(p, s, gen_user, gen_kernel);
@@ -1224,8 +1222,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	int rc = -1;
 
 	perf_chain_init(&p.chain);
-	if (getrandom(p.seed, sizeof(p.seed), GRND_NONBLOCK) != sizeof(p.seed))
-		p.seed[0] = p.seed[1] = (uintptr_t)&p;
+	if (getrandom(&p.seed, sizeof(p.seed), GRND_NONBLOCK) != sizeof(p.seed))
+		p.seed = (uintptr_t)&p;
 	p.guest = strtab_adds(&r->strings, "[guest]");
 	p.xen = strtab_adds(&r->strings, "[xen]");
 	r->profile.by_line = opts->by_line;

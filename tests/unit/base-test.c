@@ -53,6 +53,24 @@ static void test_strtab(void)
 	strtab_release(&t);
 }
 
+static void test_hash(void)
+{
+	u64 words[9] = { 0 }, check, other, same = 0, i;
+
+	EQ(hash_bytes_checked("abc", 3, 7, &check), hash_bytes("abc", 3, 7));
+	OK(check != hash_bytes("abc", 3, 7));
+	/* Each byte and the seed count in both halves. */
+	for (i = 0; i < sizeof(words); i++) {
+		u64 before = hash_bytes_checked(words, sizeof(words), 1, &check);
+
+		((u8 *)words)[i] ^= 1;
+		same += before == hash_bytes_checked(words, sizeof(words), 1, &other);
+		same += check == other;
+		same += other == (hash_bytes_checked(words, sizeof(words), 2, &check), check);
+	}
+	EQ(same, 0);
+}
+
 static void test_buf(void)
 {
 	static const struct {
@@ -362,6 +380,7 @@ int main(void)
 {
 	test_arena();
 	test_strtab();
+	test_hash();
 	test_buf();
 	test_cursor();
 	test_text();
