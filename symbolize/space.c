@@ -61,6 +61,7 @@ static void mm_unref(struct spaces *sp, struct mm *mm)
 	if (!mm || --mm->refs)
 		return;
 	mm_drop_unwinder(sp, mm);
+	sp->held -= mm->maps.n;
 	vec_release(&mm->maps);
 	free(mm);
 }
@@ -74,6 +75,7 @@ static struct mm *mm_copy(struct spaces *sp, const struct mm *from)
 		vec_reserve(&mm->maps, from->maps.n);
 		memcpy(mm->maps.v, from->maps.v, from->maps.n * sizeof(*from->maps.v));
 		mm->maps.n = from->maps.n;
+		sp->held += from->maps.n;
 	}
 	return mm;
 }
@@ -211,7 +213,7 @@ bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct ma
 	struct mm_slot *s = slot_get(sp, slot_key(class, pid));
 	struct mm *mm;
 	bool overlapped;
-	size_t at;
+	size_t at, before;
 
 	if (s->execed) {
 		mm_unref(sp, s->mm);
@@ -222,9 +224,13 @@ bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct ma
 		return true;
 	if (s->mm && s->mm->maps.n >= MM_MAX_MAPS)
 		return false;
+	if (sp->held + (s->mm && s->mm->refs > 1 ? s->mm->maps.n : 0) >= MM_MAX_HELD)
+		return false;
 	mm = slot_own(sp, s);
+	before = mm->maps.n;
 	at = mm_cut(mm, m->start, m->end, &overlapped);
 	mm_put(mm, at, m);
+	sp->held += mm->maps.n - before;
 	mm->per_process |= per_process;
 	if (overlapped)
 		mm_drop_unwinder(sp, mm);
@@ -266,17 +272,20 @@ bool spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregis
 	return true;
 }
 
-void spaces_fork(struct spaces *sp, u32 pid, u32 ppid)
+bool spaces_fork(struct spaces *sp, u32 pid, u32 ppid)
 {
 	struct mm *parent = spaces_mm(sp, MM_HOST, ppid), *old;
 	struct mm_slot *s;
+	bool room = true;
 
 	if (pid == ppid)
-		return;
+		return true;
 	s = slot_get(sp, slot_key(MM_HOST, pid));
 	old = s->mm;
 	s->exited = s->execed = false;
-	if (!parent) {
+	if (parent && parent->per_process)
+		room = sp->held + parent->maps.n <= MM_MAX_HELD;
+	if (!parent || !room) {
 		s->mm = NULL;
 	} else if (parent->per_process) {
 		s->mm = mm_copy(sp, parent);
@@ -285,6 +294,7 @@ void spaces_fork(struct spaces *sp, u32 pid, u32 ppid)
 		parent->refs++;
 	}
 	mm_unref(sp, old);
+	return room;
 }
 
 /*

@@ -43,6 +43,7 @@ struct spaces {
 	size_t exited_head;
 	struct mm kernel;   /* pid SYM_KERNEL_PID */
 	struct mm ksymbols; /* module: the name's str_id */
+	size_t held;        /* mappings of all processes; shared ones count once */
 	u32 next_gen;
 	u32 kernel_gen;
 	/* Called when a mapping that an unwinder may know goes or changes, and at the end; NULL: no
@@ -60,15 +61,19 @@ struct mm *spaces_mm(struct spaces *sp, enum mm_class class, u32 pid);
  * (vm.max_map_count). Bounds the time that a hostile recording can cost.
  */
 #define MM_MAX_MAPS 32768
+/* Mappings of all processes that are kept at a time, 128 MiB: a fork is a small record, but can
+ * make a copy of all that its parent has. */
+#define MM_MAX_HELD ((size_t)4 << 20)
 
-/* `per_process`: see struct mm. Replaces and splits what it overlaps. False, with nothing changed:
- * too many. */
+/* `per_process`: see struct mm. Replaces and splits what it overlaps. False, with no mapping
+ * changed: too many. */
 bool spaces_map(struct spaces *sp, enum mm_class class, u32 pid, const struct mapping *m,
 		bool per_process);
 bool spaces_map_kernel(struct spaces *sp, const struct mapping *m);
 bool spaces_ksymbol(struct spaces *sp, u64 addr, u64 len, u32 name, bool unregister);
-/* The child gets a copy of the parent's mappings (none when nothing is known of the parent). */
-void spaces_fork(struct spaces *sp, u32 pid, u32 ppid);
+/* The child gets a copy of the parent's mappings (none when nothing is known of the parent). False:
+ * too many, the child has none. */
+bool spaces_fork(struct spaces *sp, u32 pid, u32 ppid);
 void spaces_exec(struct spaces *sp, u32 pid);
 /*
  * The mappings of an ended process are kept for a while: its last samples may be ordered behind

@@ -362,7 +362,8 @@ void sym_free(struct symbolizer *s)
 
 static void too_many(struct symbolizer *s, const char *what, const char *of)
 {
-	diag_addf(s->diag, DIAG_BAD_RECORD, 1, "more than %d %s of one %s", MM_MAX_MAPS, what, of);
+	diag_addf(s->diag, DIAG_BAD_RECORD, 1, "more than %d %s of one %s, or %zu of all",
+		  MM_MAX_MAPS, what, of, MM_MAX_HELD);
 }
 
 /* A kernel's mapping: "[kernel.kallsyms]_text" names its reference symbol, pgoff is where that was.
@@ -491,36 +492,12 @@ void sym_build_id(struct symbolizer *s, const char *filename, const u8 *id, size
 			module_set_build_id(s, &s->modules.v[i], id, len);
 }
 
-/* JIT modules are named by pid: the child's get its own. */
-static void own_jit(struct symbolizer *s, u32 pid)
-{
-	struct mm *mm = spaces_mm(&s->spaces, MM_HOST, pid);
-	size_t i;
-
-	if (!mm || !mm->per_process)
-		return;
-	for (i = 0; i < mm->maps.n; i++) {
-		const struct module *m = &s->modules.v[mm->maps.v[i].module];
-
-		if (m->kind == MODULE_JIT && m->pid != pid) {
-			struct sym_mapping map = {
-				.filename = module_filename(s, m),
-				.maj = m->maj,
-				.min = m->min,
-				.ino = m->ino,
-			};
-
-			mm->maps.v[i].module = module_get(s, SPACE_USER, pid, &map);
-		}
-	}
-}
-
 void sym_fork(struct symbolizer *s, u32 pid, u32 ppid)
 {
 	if (pid != ppid)
 		set_jit_marker(s, pid, 0);
-	spaces_fork(&s->spaces, pid, ppid);
-	own_jit(s, pid);
+	if (!spaces_fork(&s->spaces, pid, ppid))
+		too_many(s, "mappings", "process");
 }
 
 void sym_exec(struct symbolizer *s, u32 pid)
@@ -758,6 +735,21 @@ static u32 resolve_mapped(struct symbolizer *s, const struct mapping *m, u64 add
 	return resolve_in(s, m->module, addr, ret);
 }
 
+/* JIT modules are known by pid: a child, which has its parent's mappings, gets its own when it is
+ * asked for. */
+static u32 own_jit(struct symbolizer *s, u32 module, u32 pid)
+{
+	const struct module *m = &s->modules.v[module];
+	struct sym_mapping map = {
+		.filename = module_filename(s, m),
+		.maj = m->maj,
+		.min = m->min,
+		.ino = m->ino,
+	};
+
+	return m->pid == pid ? module : module_get(s, SPACE_USER, pid, &map);
+}
+
 static u32 resolve_user(struct symbolizer *s, u32 pid, u64 addr, bool ret)
 {
 	const struct mm *mm = spaces_mm(&s->spaces, MM_HOST, pid);
@@ -767,7 +759,11 @@ static u32 resolve_user(struct symbolizer *s, u32 pid, u64 addr, bool ret)
 	if (!mm)
 		return resolve_in(s, s->unknown, addr, ret);
 	m = mm_find(mm, addr - ret);
-	return m ? resolve_mapped(s, m, addr, ret) : SPACE_USER;
+	if (!m)
+		return SPACE_USER;
+	if (s->modules.v[m->module].kind == MODULE_JIT)
+		return resolve_in(s, own_jit(s, m->module, pid), addr, ret);
+	return resolve_mapped(s, m, addr, ret);
 }
 
 static u32 resolve_guest(struct symbolizer *s, enum mm_class class, u32 pid, u64 addr, bool ret)

@@ -125,6 +125,43 @@ static void drop(void *unwinder)
 	dropped++;
 }
 
+/* A fork is a small record: what it copies is bounded. */
+static void test_held(void)
+{
+	struct mapping m = { .start = 0x10, .end = 0x20, .module = 2 };
+	struct spaces sp;
+	u32 pid, taken = 0, forked = 0, i;
+
+	spaces_init(&sp);
+	for (i = 0; i < MM_MAX_MAPS - 1; i++)
+		map(&sp, 1, 0x1000 + (u64)i * 0x2000, 0x2000 + (u64)i * 0x2000, 0, 1);
+	EQ(sp.held, MM_MAX_MAPS - 1);
+	for (pid = 2; pid < 1000; pid++) {
+		spaces_fork(&sp, pid, 1);
+		taken += spaces_map(&sp, MM_HOST, pid, &m, false);
+	}
+	OK(taken >= 100 && taken < 200);
+	OK(sp.held <= MM_MAX_HELD);
+	/* who got none of its own still has its parent's */
+	OK(spaces_mm(&sp, MM_HOST, 999) == spaces_mm(&sp, MM_HOST, 1));
+	/* what is given up makes room */
+	for (pid = 2; pid < 1000; pid++) {
+		spaces_exec(&sp, pid);
+		spaces_map(&sp, MM_HOST, pid, &m, true);
+	}
+	EQ(sp.held, MM_MAX_MAPS - 1 + 998);
+	/* copies of processes with JIT code are made at once */
+	m.start = 0x20;
+	m.end = 0x30;
+	spaces_map(&sp, MM_HOST, 1, &m, true);
+	for (pid = 1000; pid < 2000; pid++)
+		forked += spaces_fork(&sp, pid, 1);
+	OK(forked >= 100 && forked < 200);
+	OK(!spaces_mm(&sp, MM_HOST, 1999));
+	OK(sp.held <= MM_MAX_HELD);
+	spaces_release(&sp);
+}
+
 static void test_tasks(void)
 {
 	struct spaces sp;
@@ -369,6 +406,7 @@ int main(void)
 	test_replace();
 	test_random();
 	test_limit();
+	test_held();
 	test_tasks();
 	test_names();
 	return tap_done();
