@@ -20,7 +20,7 @@ struct ksym {
 	u64 lo;
 	const char *name; /* borrowed from the map; "file#" included */
 	u32 len;
-	u32 module;            /* index in modules, 0: the core */
+	str_id module;         /* 0: the core */
 	u8 type;               /* as in the table; 0: no name, only the end of the one before */
 	str_id function, file; /* function 0: not made yet */
 };
@@ -30,7 +30,6 @@ struct ksyms {
 	struct file_map map;
 	s64 shift;
 	VEC(struct ksym) syms; /* by address, one an address */
-	VEC(str_id) modules;
 };
 
 static struct ksyms *ksyms_of(struct symfile *f)
@@ -139,22 +138,6 @@ static int ksym_cmp(const void *pa, const void *pb)
 	return r ? r : (a->len > b->len) - (a->len < b->len);
 }
 
-static u32 module_id(struct ksyms *k, const struct line *l)
-{
-	str_id id;
-	size_t i;
-
-	if (!l->module)
-		return 0;
-	id = strtab_add(k->f.opts.strings, l->module, l->module_n);
-	/* A module's symbols stand together. */
-	for (i = k->modules.n; i-- > 1;)
-		if (k->modules.v[i] == id)
-			return (u32)i;
-	vec_push(&k->modules, id);
-	return (u32)k->modules.n - 1;
-}
-
 /* Where the symbol ends. */
 static u64 symbol_end(const struct ksyms *k, size_t i)
 {
@@ -209,7 +192,6 @@ static void ksyms_free(struct symfile *f)
 
 	file_map_close(&k->map);
 	vec_release(&k->syms);
-	vec_release(&k->modules);
 	free(f->path);
 	free(k);
 }
@@ -253,7 +235,9 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 			 ((struct ksym){ .lo = l.addr + (u64)k->shift,
 					 .name = l.name,
 					 .len = (u32)l.name_n,
-					 .module = module_id(k, &l),
+					 .module = l.module ? strtab_add(k->f.opts.strings,
+									 l.module, l.module_n)
+							    : 0,
 					 .type = is_text_type(l.type) ? (u8)l.type : 0 }));
 	}
 	if (!lines || bad * 2 > lines)
@@ -306,7 +290,6 @@ struct symfile *symfile_open_ksyms(const char *path, s64 shift, const struct sym
 	k->f.opts = *opts;
 	k->f.path = xstrdup(path);
 	k->shift = shift;
-	vec_push(&k->modules, 0);
 	if (file_map_open(&k->map, path, 1u << 30, err)) {
 		memset(&k->map, 0, sizeof(k->map));
 		ksyms_free(&k->f);
@@ -331,7 +314,9 @@ int symfile_ksyms_symbol(struct symfile *f, const char *name, u64 *value)
 		const char *eol = memchr(at, '\n', (size_t)(end - at));
 		struct line l;
 
-		p = at + n;
+		/* A line has one name: when that is another one, nothing else in the line counts.
+		 */
+		p = eol ? eol : end;
 		if (parse_line(bol ? bol + 1 : (const char *)k->map.p, eol ? eol : end, &l) != 1 ||
 		    l.name_n != n || memcmp(l.name, name, n))
 			continue;
@@ -356,5 +341,5 @@ str_id symfile_ksyms_module(struct symfile *f, u64 addr)
 	}
 	if (!lo)
 		return 0;
-	return addr < symbol_end(k, lo - 1) ? k->modules.v[k->syms.v[lo - 1].module] : 0;
+	return addr < symbol_end(k, lo - 1) ? k->syms.v[lo - 1].module : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of symbols in text, perf maps, and names. */
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "symbolize/symfile.h"
@@ -180,6 +181,33 @@ static void test_damaged_lines(void)
 	symfile_free(f);
 }
 
+/* Time is linear in the size of a table, whatever stands in it. */
+static void test_hostile(void)
+{
+	struct buf b = BUF_INIT;
+	clock_t start = clock();
+	struct symfile *f;
+	u64 v = 0;
+	u32 i;
+
+	buf_puts(&b, "ffffffff81000100 T a");
+	for (i = 0; i < 400000; i++)
+		buf_puts(&b, "_text");
+	buf_puts(&b, "\nffffffff81000000 T _text\n");
+	for (i = 0; i < 400000; i++)
+		buf_printf(&b, "%" PRIx64 " t f\t[m%u]\n", 0xffffffffc0000000 + i * 16, i);
+	f = table(buf_str(&b), 0);
+	buf_release(&b);
+	if (!OK(f))
+		return;
+	EQ(symfile_ksyms_symbol(f, "_text", &v), 0);
+	EQ(v, 0xffffffff81000000);
+	STR_EQ(strtab_get(&strings, symfile_ksyms_module(f, 0xffffffffc0000000 + 399999 * 16)),
+	       "[m399999]");
+	OK((clock() - start) / CLOCKS_PER_SEC < 10);
+	symfile_free(f);
+}
+
 static void test_perfmap(void)
 {
 	struct error err = { "" };
@@ -262,6 +290,7 @@ int main(void)
 	test_xen();
 	test_refused();
 	test_damaged_lines();
+	test_hostile();
 	test_perfmap();
 	test_names();
 	strtab_release(&strings);
