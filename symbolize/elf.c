@@ -26,6 +26,10 @@
 	0x40000000u /* where .init sections of a kernel module are put: they are not beside its \
 		       .text */
 
+/* What is read of a name. Names may overlap in the table of strings: each may be as long as that.
+ */
+#define MAX_NAME 16384
+
 struct elf_symbol {
 	u64 lo;
 	u32 size;          /* 0: a label */
@@ -34,7 +38,7 @@ struct elf_symbol {
 	const char *file;  /* STT_FILE before a local symbol: a hint, or NULL */
 	str_id raw, shown; /* 0: not made yet */
 	bool data;         /* in a section with code, but no code: where a label before it ends */
-	bool stub;         /* of the PLT */
+	bool stub;         /* of the PLT: name is the callee's */
 };
 
 struct elf_section {
@@ -64,7 +68,6 @@ struct elf_file {
 	bool syms_ready;
 	VEC(struct elf_symbol) syms; /* sorted */
 	struct ranges sized;         /* id: index in syms */
-	struct arena names;          /* made ones, of the PLT */
 };
 
 static const struct symfile_ops dwarf_ops, symtab_ops, dynsym_ops;
@@ -282,7 +285,6 @@ static void elf_free(struct symfile *f)
 	vec_release(&e->code.r);
 	vec_release(&e->syms);
 	vec_release(&e->sized.r);
-	arena_release(&e->names);
 	if (e->elf)
 		elf_end(e->elf);
 	if (e->fd >= 0)
@@ -310,7 +312,6 @@ static struct elf_file *elf_file_new(const char *path, const struct symfile_opts
 	e->f.opts = *opts;
 	e->f.path = xstrdup(path);
 	e->f.ops = &symtab_ops;
-	arena_init(&e->names);
 	return e;
 }
 
@@ -612,18 +613,18 @@ static int relocate(struct elf_file *e)
 static bool is_marker(const char *s)
 {
 	static const char *const ends[] = { "_start", "_end", "_begin", "_stop" };
-	size_t n = strlen(s), i;
+	size_t n = strnlen(s, MAX_NAME), i;
 
 	if (!strncmp(s, "_stext", 6) || !strncmp(s, "_etext", 6) || !strncmp(s, "_sinit", 6) ||
 	    !strncmp(s, "_einit", 6) || !strncmp(s, "__start_", 8) || !strncmp(s, "__stop_", 7) ||
 	    !strcmp(s, "_text") || !strcmp(s, "_end"))
 		return true;
-	if (*s != '_' && !strchr(s, '_'))
+	if (!memchr(s, '_', n))
 		return false;
 	for (i = 0; i < ARRAY_SIZE(ends); i++) {
 		size_t k = strlen(ends[i]);
 
-		if (n >= k && !strcmp(s + n - k, ends[i]))
+		if (n >= k && !memcmp(s + n - k, ends[i], k))
 			return true;
 	}
 	return false;
@@ -641,7 +642,7 @@ static bool is_no_name(const char *s)
 /* Order of perf (choose_best_symbol), with functions before labels and edges last. */
 static u32 symbol_rank(const GElf_Sym *sym, const char *name)
 {
-	u32 underscores = 0, len = (u32)MIN(strlen(name), 255);
+	u32 underscores = 0, len = (u32)strnlen(name, 255);
 
 	while (name[underscores] == '_' && underscores < 15)
 		underscores++;
@@ -663,7 +664,7 @@ static int symbol_cmp(const void *pa, const void *pb)
 		return a->size > b->size ? -1 : 1;
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	return strcmp(b->name, a->name);
+	return strncmp(b->name, a->name, MAX_NAME);
 }
 
 /* Size of a string table up to its last NUL: what none ends is no name. */
@@ -839,7 +840,8 @@ static struct elf_symbol *find_symbol(struct elf_file *e, u64 addr)
 static str_id symbol_raw(struct elf_file *e, struct elf_symbol *s)
 {
 	if (!s->raw)
-		s->raw = strtab_adds(e->f.opts.strings, s->name);
+		s->raw = strtab_addf(e->f.opts.strings, "%.*s%s", (int)strnlen(s->name, MAX_NAME),
+				     s->name, s->stub ? "@plt" : "");
 	return s->raw;
 }
 
@@ -874,13 +876,8 @@ static const char *slot_name(const struct plt_slot *v, size_t n, u64 slot)
 
 static void add_plt_symbol(struct elf_file *e, u64 addr, u32 size, const char *callee)
 {
-	size_t n = strlen(callee);
-	char *name = arena_alloc(&e->names, n + 5);
-
-	memcpy(name, callee, n);
-	memcpy(name + n, "@plt", 5);
 	vec_push(&e->syms,
-		 ((struct elf_symbol){ .lo = addr, .size = size, .name = name, .stub = true }));
+		 ((struct elf_symbol){ .lo = addr, .size = size, .name = callee, .stub = true }));
 }
 
 /*

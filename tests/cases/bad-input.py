@@ -9,6 +9,7 @@ import random
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -86,7 +87,66 @@ def sane(p):
     return told(p)
 
 
+def recording(events):
+    """A perf.data of an event without fields but ip, tid and time."""
+    attr = struct.pack('<IIQQQQQ', 1, 64, 0, 1, 7, 0, 0) + bytes(16) + bytes(16)
+    data = b''.join(events)
+    return b'PERFILE2' + struct.pack('<7Q', 104, 80, 104, 80, 184, len(data), 0) + bytes(40) + attr + data
+
+
+def record(kind, misc, body):
+    body += bytes(-len(body) % 8)
+    return struct.pack('<IHH', kind, misc, 8 + len(body)) + body
+
+
+def mapping(pid, addr, size, offset, name):
+    return record(1, 2, struct.pack('<IIQQQ', pid, pid, addr, size, offset) + name + b'\0')
+
+
+def sample(pid, ip):
+    return record(9, 2, struct.pack('<QIIQ', ip, pid, pid, 5))
+
+
+def long_names(strings, symbols, stubs):
+    """An ELF file whose names overlap: each reaches to the end of the table of strings."""
+    names = b'\0.text\0.plt\0.rela.plt\0'
+    out, heads = bytearray(64), [bytes(64)]
+
+    def add(name, kind, flags, addr, data, link=0, info=0, entry=0):
+        heads.append(struct.pack('<IIQQQQIIQQ', names.find(b'\0' + name) + 1 if name else 0, kind, flags, addr,
+                                 len(out), len(data), link, info, 16, entry))
+        out.extend(data + bytes(-len(data) % 16))
+
+    add(b'.text', 1, 6, 0x401000, b'\x90' * 0x10000)
+    add(b'', 3, 0, 0, b'\0' + b'n' * strings + b'\0')
+    add(b'', 11 if stubs else 2, 0, 0, bytes(24) + b''.join(
+        struct.pack('<IBBHQQ', 1 + i % 1000, 0x12, 0, 1, 0x401000 + i % 4000 * 16, 16) for i in range(symbols)), 2, 1, 24)
+    add(b'.rela.plt', 4, 2, 0, b''.join(
+        struct.pack('<QQq', 0x800000 + 8 * i, (1 + i % symbols) << 32 | 7, 0) for i in range(stubs)), 3, 5, 24)
+    add(b'.plt', 1, 6, 0x600000, b''.join(
+        b'\xff\x25' + struct.pack('<i', 0x200000 - 8 * i - 6) + b'\x90' * 10 for i in range(stubs)))
+    add(b'', 3, 0, 0, names)
+    load = len(out)
+    out += struct.pack('<IIQQQQQQ', 1, 5, 64, 0x401040, 0x401040, 0x10000, 0x10000, 16)
+    out[:64] = b'\x7fELF\x02\x01\x01' + bytes(9) + struct.pack(
+        '<HHIQQQIHHHHHH', 3, 62, 1, 0, load, len(out), 0, 64, 56, 1, 64, len(heads), len(heads) - 1)
+    return bytes(out) + b''.join(heads)
+
+
+def symbol_files():
+    os.mkdir(os.path.join(tmp, 'tree'))
+    for name, content in (('symbols', long_names(8 << 20, 300000, 0)), ('stubs', long_names(1 << 20, 1000, 30000))):
+        path('tree/' + name, content)
+        data = path(name + '.data', recording([mapping(1, 0x400000, 0x10000, 0, b'/' + name.encode()), sample(1, 0x400205)]))
+        p = run('--symfs=' + os.path.join(tmp, 'tree'), data, '-o', '-', '--format=folded')
+        problem = sane(p)
+        if not problem and not re.search(rb';n{1000,} 1$', p.stdout.strip()):
+            problem = f'no name: {p.stdout[:80]!r} {p.stderr[:300]!r}'
+        check('names as long as the table of strings: ' + name, problem)
+
+
 def main():
+    symbol_files()
     small = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.data'), 'rb').read()
     pipe = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.compressed.pipe.data'), 'rb').read()
 
