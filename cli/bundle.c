@@ -7,11 +7,15 @@
 #include "cli/cli.h"
 #include "host/host.h"
 
-enum { OPT_SYSROOT = OPTION_OF_VERB };
+enum { OPT_SYSROOT = OPTION_OF_VERB, OPT_STRIP_STACKS };
 
 static const struct option_def own_options[] = {
 	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR",
 	  "take the facts of the host from a tree, as doctor does", "Bundle" },
+	{ "strip-stacks", OPT_STRIP_STACKS, ARG_NO, NULL,
+	  "unwind the pieces of stacks that --call-graph=dwarf has saved, and\nput call chains in "
+	  "their place: the same graph without what was on\nthe stacks",
+	  NULL },
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
@@ -29,7 +33,8 @@ struct bundler {
 	const char *path;
 	char *dir;
 	size_t symbol_files, left_out;
-	bool stack_dumps, is_this_host, inspected;
+	bool stack_dumps, strip, is_this_host, inspected;
+	struct perf_strip stripped;
 	char kernel_id[65];
 };
 
@@ -355,6 +360,14 @@ static void add_facts(struct bundler *b, struct host *h)
 
 /* ---- the verb ---- */
 
+static void take_chain(void *ctx, const struct perf_sample *s, const struct perf_chain *c,
+		       const struct perf_meta *m)
+{
+	struct bundler *b = ctx;
+
+	perf_strip_add(&b->stripped, s, c, m->has_hv_marker);
+}
+
 static int add_recording(struct bundler *b, struct error *err)
 {
 	const char *base = path_base(b->path);
@@ -362,15 +375,20 @@ static int add_recording(struct bundler *b, struct error *err)
 	struct file_map map;
 	int ret = -1;
 
-	if (!b->draw.anonymous) {
+	if (!b->draw.anonymous && !b->strip) {
 		if (bundle_add_file(&b->bundle, base, b->path))
 			return 0;
 	} else {
-		if (file_map_open(&map, b->path, 0, err))
-			return -1;
-		buf_put(&data, map.p, map.n);
-		file_map_close(&map);
-		if (bundle_blank_recording(&data, b->path, err))
+		if (b->strip) {
+			if (perf_strip_write(&b->stripped, b->path, &data, err))
+				goto out;
+		} else {
+			if (file_map_open(&map, b->path, 0, err))
+				return -1;
+			buf_put(&data, map.p, map.n);
+			file_map_close(&map);
+		}
+		if (b->draw.anonymous && bundle_blank_recording(&data, b->path, err))
 			goto out;
 		if (bundle_add_data(&b->bundle, base, data.p, data.n)) {
 			ret = 0;
@@ -401,8 +419,12 @@ static int make_bundle(struct bundler *b, struct host *facts, const char *output
 		goto out;
 	}
 	b->bundle.mtime = st.st_mtime;
-	if (add_recording(b, &err))
+	if (b->strip) {
+		b->draw.pipe.chain = take_chain;
+		b->draw.pipe.chain_ctx = b;
+	} else if (add_recording(b, &err)) {
 		goto out;
+	}
 	b->draw.pipe.inspect = inspect;
 	b->draw.pipe.inspect_ctx = b;
 	if (run_read(&run, b->path, &b->draw.pipe, &err)) {
@@ -411,6 +433,13 @@ static int make_bundle(struct bundler *b, struct host *facts, const char *output
 			goto out;
 		tell("warning: %s", err.msg);
 		err.msg[0] = '\0';
+	}
+	if (b->strip) {
+		/* One without dumps is put in as it is. */
+		b->strip = b->stack_dumps;
+		if (add_recording(b, &err))
+			goto out;
+		b->stack_dumps = false;
 	}
 	link_kallsyms(b);
 	if (facts || (b->is_this_host && (facts = host_new(NULL, &err))))
@@ -430,8 +459,14 @@ static int make_bundle(struct bundler *b, struct host *facts, const char *output
 		if (b->stack_dumps)
 			tell("warning: the recording holds pieces of the stacks of programs "
 			     "(--call-graph=dwarf), and with them "
-			     "passwords and keys that were on these stacks; think of who gets '%s'",
+			     "passwords and keys that were on these stacks; --strip-stacks leaves "
+			     "them out "
+			     "(or think of who gets '%s')",
 			     output);
+		if (b->stripped.differ)
+			tell("warning: %" PRIu64 " samples cannot be written as call chains "
+			     "exactly and will look different",
+			     b->stripped.differ);
 		if (b->left_out)
 			tell("warning: %zu symbol files could not be added", b->left_out);
 		if (!facts)
@@ -476,6 +511,8 @@ static int run_bundle(int argc, char **argv)
 		}
 		if (c == OPT_SYSROOT)
 			sysroot = arg;
+		else if (c == OPT_STRIP_STACKS)
+			b.strip = true;
 		else if (c == '?' || draw_take_option(&b.draw, c, arg))
 			return EXIT_USAGE;
 	}
@@ -507,6 +544,7 @@ static int run_bundle(int argc, char **argv)
 	b.draw.pipe.sym.debug_dirs = b.draw.nr_debug_dirs ? b.draw.debug_dirs : NULL;
 	c = make_bundle(&b, facts, output);
 	bundle_release(&b.bundle);
+	perf_strip_release(&b.stripped);
 	free(b.dir);
 	free(output);
 	return c;

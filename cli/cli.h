@@ -79,6 +79,10 @@ struct pipeline_opts {
 	/* Called when all is read and the symbolizer still lives. */
 	void (*inspect)(void *ctx, const struct symbolizer *s, const struct perf_meta *m);
 	void *inspect_ctx;
+	/* Called for each sample with saved user registers: its chain with the unwound part. */
+	void (*chain)(void *ctx, const struct perf_sample *s, const struct perf_chain *c,
+		      const struct perf_meta *m);
+	void *chain_ctx;
 };
 
 /* How often a second an event was sampled on each processor. */

@@ -393,6 +393,8 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 		append_unwound(p, s, &e.flags);
 	else if (s->lbr_nr)
 		append_lbr(p, s);
+	if (p->opts->chain && s->user_abi)
+		p->opts->chain(p->opts->chain_ctx, s, &p->chain, perf_meta(p->reader));
 	e.garbage = p->chain.garbage;
 	if (p->chain.ip_zero)
 		e.flags |= CHAIN_IP_ZERO;

@@ -418,6 +418,12 @@ static void copy_if_crooked(struct pd *pd, struct pd_rec *rec)
 	rec->p = (const u8 *)copy;
 }
 
+static u64 offset_of(const struct pd *pd, const struct pd_entry *e)
+{
+	return e->block == BLOCK_NONE ? pd_rec_offset(pd, pd->files.v[e->file], e->rec, BLOCK_NONE)
+				      : 0;
+}
+
 bool pd_owed(struct pd *pd, struct perf_item *item)
 {
 	if (pd->group.nr && group_next(pd, item))
@@ -430,6 +436,7 @@ bool pd_owed(struct pd *pd, struct perf_item *item)
 		copy_if_crooked(pd, &rec);
 		if (!decode_sample(pd, &rec, d->e.event, item))
 			continue;
+		item->sample.offset = offset_of(pd, &d->e);
 		merge_chain(pd, &item->sample, d->cookie);
 		if (give_sample(pd, d->e.event, item))
 			return true;
@@ -495,6 +502,7 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 		ok = decode_sample(pd, &rec, e->event, item);
 		if (!ok)
 			break;
+		item->sample.offset = offset_of(pd, e);
 		if (UNLIKELY(defer(pd, e, &item->sample))) {
 			pd->group.nr = 0;
 			return false;

@@ -69,6 +69,7 @@ struct perf_sample {
 			    DESIGN.md 3.1 do not hold */
 	const u64 *chain;
 	u32 chain_nr;
+	u64 offset; /* of its record in a perf.data that is read in place; 0: not known */
 
 	/* PERF_SAMPLE_REGS_USER + STACK_USER, for unwinding; abi 0: none. 1: 32 bit, 2: 64 bit. */
 	u64 user_abi, user_mask;
@@ -250,5 +251,34 @@ void perf_chain_release(struct perf_chain *c);
  * PERF_CONTEXT_HV give the same).  `c` is overwritten.
  */
 void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s);
+
+/* ---- a perf.data without stack dumps: strip.c ---- */
+
+struct perf_strip_sample {
+	u64 offset; /* of its record */
+	size_t at;  /* in entries */
+	u32 nr;
+	u8 cpumode;
+};
+
+/* Starts as zeros. */
+struct perf_strip {
+	VEC(struct perf_strip_sample) samples;
+	VEC(u64) entries;
+	u64 differ; /* samples whose stack will not be the same */
+	struct perf_chain check;
+};
+
+/* The whole chain of a sample with a dump, its unwound user part included. */
+void perf_strip_add(struct perf_strip *s, const struct perf_sample *sample,
+		    const struct perf_chain *c, bool hv_marker);
+/*
+ * Appends a perf.data with these chains in place of user registers and stacks; what has no chain
+ * here keeps the recorded one.  Other byte orders, pipes, compressed records, traces and what is
+ * damaged are errors.
+ */
+int perf_strip_write(struct perf_strip *s, const char *path, struct buf *out,
+		     struct error *err) MUST_CHECK;
+void perf_strip_release(struct perf_strip *s);
 
 #endif

@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -82,6 +84,90 @@ for i, (name, path) in enumerate(recordings.items()):
         check('pieces of stacks are told', 'passwords' in err, err)
     else:
         check('and not where there are none', 'passwords' not in err, err)
+def events(data):
+    """Offset and sample_type of each event of a perf.data."""
+    stride, at, n = struct.unpack_from('=3Q', data, 16)
+    return [(at + i * stride, struct.unpack_from('=Q', data, at + i * stride + 24)[0]) for i in range(n // stride)]
+
+
+def pieces(data):
+    """Slices of the stack dumps that are nowhere else in it (perf's own stack may hold a record); in the samples here DATA_SRC alone follows."""
+    at, n = struct.unpack_from('=2Q', data, 40)
+    room = struct.unpack_from('=I', data, events(data)[0][0] + 88)[0]
+    end, out, rest = at + n, [], [data[:at], data[at + n:]]
+    while at < end:
+        kind, _, size = struct.unpack_from('=IHH', data, at)
+        if kind != 9:
+            rest.append(data[at:at + size])
+        elif size > room + 32 and struct.unpack_from('=Q', data, at + size - room - 24)[0] == room:
+            stack = data[at + size - room - 16:at + size - 16]
+            out += [stack[i:i + 48] for i in range(0, room, 48) if len(set(stack[i:i + 48])) > 20]
+        at += size
+    rest = b''.join(rest)
+    return [s for s in out if s not in rest]
+
+
+# Stack dumps are unwound and gone.
+xen = os.path.join(t.CORPUS, 'xen-hv')
+for name, files, env in (('dwarf', [os.path.join(local, 'dwarf/perf.data'), *(os.path.join(local, 'bin', p) for p in ('busy_fp', 'busy_nofp'))], None),
+                         ('hv', [os.path.join(xen, f) for f in ('dwarf.perf.data.kvm', 'xensyms')], b'HOME=/root'),
+                         ('cxx_dwarf', [os.path.join(local, 'cxx_dwarf/perf.data'), os.path.join(local, 'bin/cxx_fp')], b'PATH=')):
+    path = os.path.join(folder(f'strip-{name}', *files), os.path.basename(files[0]))
+    out = os.path.join(away, f'strip-{name}.tar')
+    want = {f: xenflame('--offline', path, *f.split())[:2] for f in ('--format=folded', '--format=folded --srcline --addrs', '--no-idle --reverse --format=folded')}
+    rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', path, '-o', out)
+    check(f'--strip-stacks {name}: bundled', rc == 0 and 'passwords' not in err and 'look different' not in err, err)
+    with open(path, 'rb') as f:
+        old = f.read()
+    with tarfile.open(out) as tar:
+        new = tar.extractfile(os.path.basename(path)).read()
+    os.rename(os.path.dirname(path), os.path.dirname(path) + '.away')
+    for f, w in want.items():
+        check(f'--strip-stacks {name}: {f} has the same bytes', w[0] == 0 and len(w[1]) > 1000 and xenflame('--offline', out, *f.split())[:2] == w)
+    os.rename(os.path.dirname(path) + '.away', os.path.dirname(path))
+    stack = pieces(old)
+    check(f'--strip-stacks {name}: nothing of the stacks is left', len(stack) > 100 and not any(s in new for s in stack) and
+          (env is None or (env in old and env not in new)), len(stack))
+    check(f'--strip-stacks {name}: neither stack nor registers in its events', all(st & 0x3000 == 0x3000 for _, st in events(old)) and
+          all(st & 0x3020 == 0x20 and new[at + 80:at + 92] == bytes(12) for at, st in events(new)), events(new))
+    rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', '--anonymous', path, '-o', out)
+    with open(out, 'rb') as f:
+        check(f'--strip-stacks {name}: with --anonymous', rc == 0 and not any(s in f.read() for s in stack[:50]) and
+              xenflame('--offline', out, '--format=folded')[:2] == want['--format=folded'], err)
+    if shutil.which('perf'):
+        plain = os.path.join(tmp.name, 'stripped.data')
+        with open(plain, 'wb') as f:
+            f.write(new)
+        n = [len(re.findall(rb'^\S', subprocess.run(['perf', 'script', '-i', p, '-F', 'comm,ip'], capture_output=True, check=False, env=ENV).stdout, re.M))
+             for p in (path, plain)]
+        check(f'--strip-stacks {name}: plain perf reads all samples', n[0] == n[1] > 100, n)
+    else:
+        check(f'--strip-stacks {name}: plain perf # SKIP no perf', True)
+    # Damage: refused, or without the stacks all the same; a size that is not its own, a cut, a byte anywhere.
+    evil_path, evil_out = os.path.join(tmp.name, 'evil.data'), os.path.join(tmp.name, 'evil-out.tar')
+    spoiled = [old[:len(old) // 2], old[:40] + struct.pack('=2Q', 264, 1 << 62) + old[56:], old[:24] + struct.pack('=2Q', 1 << 40, 1 << 40) + old[40:]]
+    for at in range(struct.unpack_from('=Q', old, 40)[0], len(old), len(old) // 15):
+        spoiled.append(old[:at] + b'\xff' * 8 + old[at + 8:])
+    bad = []
+    for i, data in enumerate(spoiled):
+        with open(evil_path, 'wb') as f:
+            f.write(data)
+        rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', evil_path, '-o', evil_out)
+        if rc not in (0, 1) or (rc == 1 and 'xenflame: ' not in err):
+            bad.append((i, rc, err))
+        elif rc == 0:
+            with open(evil_out, 'rb') as f:
+                made = f.read()
+            if any(s in made for s in stack[::50]):
+                bad.append((i, 'stack bytes left'))
+    check(f'--strip-stacks {name}: damage does no harm', not bad, bad)
+out = os.path.join(away, 'refused.tar')
+rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', os.path.join(local, 'pipe_dwarf/perf.data'), '-o', out)
+check('--strip-stacks: a pipe is refused with a reason', rc == 1 and 'header at the front' in err and not os.path.exists(out), err)
+rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', recordings['fp'], '-o', out)
+with tarfile.open(out) as tar, open(recordings['fp'], 'rb') as f:
+    check('--strip-stacks: one without dumps is as it was', rc == 0 and tar.extractfile('perf.data').read() == f.read(), err)
+
 # A separate debug file, found by its build id.
 debug = os.path.join(tmp.name, 'debug/.build-id/7e')
 os.makedirs(debug)
