@@ -173,6 +173,7 @@ static void scan_segments(struct elf_file *e, u64 notes)
 
 	if (elf_getphdrnum(e->elf, &n))
 		return;
+	n = MIN(n, ELF_MAX_PHDRS);
 	for (i = 0; i < n; i++) {
 		GElf_Phdr ph;
 
@@ -1198,6 +1199,7 @@ int symfile_elf_offset_to_vaddr(const struct symfile *f, u64 offset, u64 *vaddr)
 	}
 	if (elf_getphdrnum(e->elf, &n))
 		return -1;
+	n = MIN(n, ELF_MAX_PHDRS);
 	/*
 	 * Segments are mapped in whole pages, so that an offset may lie in two of them: one with
 	 * code that holds it exactly is right, else one that holds it, else one whose pages do.

@@ -86,6 +86,9 @@ bool symfile_elf_has_dwarf(const struct symfile *f);
 bool symfile_elf_has_symtab(const struct symfile *f); /* .symtab, not only .dynsym */
 /* .gnu_debuglink: name (borrowed) and CRC; NULL when there is none. */
 const char *symfile_elf_debuglink(const struct symfile *f, u32 *crc);
+/* Program headers that are read of a file: Linux loads none with more than 64 KiB of them
+ * (load_elf_phdrs() in fs/binfmt_elf.c), of 32 bytes at least. */
+#define ELF_MAX_PHDRS ((size_t)2048)
 /*
  * Link-time address of a file offset, by the PT_LOAD segment that holds it (perf-data.md A4.10); -1
  * when none does.  For separate debug files, whose offsets mean nothing, ask the main file.

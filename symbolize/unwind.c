@@ -92,6 +92,7 @@ static struct elf_file *elf_file_open(const char *path)
 	e->bytes = (const u8 *)elf_rawfile(e->elf, &e->size);
 	if (!e->bytes)
 		goto fail;
+	n = MIN(n, ELF_MAX_PHDRS);
 	for (i = 0; i < n; i++) {
 		if (!gelf_getphdr(e->elf, (int)i, &ph))
 			goto fail;

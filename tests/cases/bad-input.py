@@ -145,8 +145,22 @@ def symbol_files():
         check('names as long as the table of strings: ' + name, problem)
 
 
+def many_segments():
+    """An address is held against each segment: no program has 65,000 of them."""
+    n = 65000
+    path('tree/segments', b'\x7fELF\x02\x01\x01' + bytes(9) + struct.pack('<HHIQQQIHHHHHH', 3, 62, 1, 0, 64, 0, 0, 64, 56, n, 64, 0, 0) +
+         struct.pack('<IIQQQQQQ', 1, 4, 1 << 40, 0, 0, 16, 16, 1) * n)
+    data = path('segments.data', recording([mapping(1, 0x400000, 0x100000, 0, b'/segments')] + [sample(1, 0x400000 + 8 * i) for i in range(40000)]))
+    p = run('--symfs=' + os.path.join(tmp, 'tree'), data, '-o', '-', '--format=folded')
+    problem = sane(p)
+    if not problem and p.stdout.count(b'[segments+0x') != 40000:
+        problem = f'not all addresses: {p.stdout[:80]!r} {p.stderr[:300]!r}'
+    check('65,000 segments', problem)
+
+
 def main():
     symbol_files()
+    many_segments()
     small = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.data'), 'rb').read()
     pipe = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.compressed.pipe.data'), 'rb').read()
 
