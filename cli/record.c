@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/keys.h"
 #include "host/host.h"
 
 extern char **environ;
 
-enum { OPT_FORCE = 256, OPT_FREQ, OPT_EVENT, OPT_SYSROOT, OPT_NO_TRIAL };
+enum { OPT_FORCE = 256, OPT_FREQ, OPT_EVENT, OPT_SYSROOT, OPT_NO_TRIAL, OPT_DEBUG_KEYS };
 
 static const struct option_def options[] = {
 	{ "output", 'o', ARG_YES, "FILE", "the recording; perf.data.kvm unless given", "Options" },
@@ -28,6 +29,10 @@ static const struct option_def options[] = {
 	{ "force", OPT_FORCE, ARG_NO, NULL, "record also what cannot hold hypervisor frames",
 	  NULL },
 	{ "no-trial", OPT_NO_TRIAL, ARG_NO, NULL, "do not look at one second of data first", NULL },
+	{ "debug-keys", OPT_DEBUG_KEYS, ARG_YES, "HZ",
+	  "no perf: press Xen's debug key d so often a second (1 to 100) and\nsave what the "
+	  "console prints; for hosts without vPMU",
+	  NULL },
 	{ "sysroot", OPT_SYSROOT, ARG_YES, "DIR",
 	  "a tree in place of this machine, as doctor has it (for tests)", NULL },
 	{ "quiet", 'q', ARG_NO, NULL, "tell errors only", NULL },
@@ -40,6 +45,7 @@ static const struct option_def options[] = {
 struct record {
 	const char *output, *freq, *event;
 	bool force, no_trial, quiet, kvm;
+	u64 keys_hz; /* 0: perf */
 	char **command;
 	struct host *host;
 	struct host_pmu pmu;
@@ -248,14 +254,36 @@ static int check_host(struct record *r, const struct host_facts *f)
 	return 0;
 }
 
-static int record(struct record *r)
+static void catch_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct sigaction sa = { .sa_handler = note_signal };
+
+		sigaction(signals[i], &sa, NULL);
+	}
+}
+
+static int record_keys(const struct record *r)
+{
+	struct error err = { "" };
+
+	catch_signals();
+	if (!keys_record(r->host, r->output, r->keys_hz, (const char *const *)r->command, &caught,
+			 r->quiet, &err))
+		return EXIT_DONE;
+	tell("%s", err.msg);
+	return EXIT_FAILED;
+}
+
+static int record(struct record *r)
+{
 	struct error err = { "" };
 	struct host_facts f;
 	int ret = EXIT_FAILED;
 	bool counters;
-	size_t i;
 
 	host_doctor(&f, r->host, false);
 	if (check_host(r, &f))
@@ -265,11 +293,7 @@ static int record(struct record *r)
 	if (!r->event)
 		r->event = counters ? "cycles" : "cpu-clock";
 
-	for (i = 0; i < ARRAY_SIZE(signals); i++) {
-		struct sigaction sa = { .sa_handler = note_signal };
-
-		sigaction(signals[i], &sa, NULL);
-	}
+	catch_signals();
 	if (counters) {
 		const struct host_check *c = host_check_by_id(&f, "patched-xen");
 
@@ -314,7 +338,7 @@ out:
 
 static int run_record(int argc, char **argv)
 {
-	struct record r = { .output = "perf.data.kvm", .freq = "97" };
+	struct record r = { .freq = "97" };
 	const char *arg, *end, *sysroot = NULL;
 	char *command[MAX_COMMAND + 1] = { NULL };
 	struct error err = { "" };
@@ -339,9 +363,19 @@ static int run_record(int argc, char **argv)
 				return EXIT_USAGE;
 			}
 			break;
+		case OPT_DEBUG_KEYS:
+			end = arg + strlen(arg);
+			if (parse_dec(&arg, end, &hz) || arg != end || !hz || hz > 100) {
+				tell("--debug-keys: expected a number from 1 to 100");
+				return EXIT_USAGE;
+			}
+			r.keys_hz = hz;
+			break;
 		default: return EXIT_USAGE;
 		}
 	}
+	if (!r.output)
+		r.output = r.keys_hz ? "xen-console.txt" : "perf.data.kvm";
 	while ((arg = options_file(argc, argv))) {
 		if (n == MAX_COMMAND) {
 			tell("the command has more than %d words", MAX_COMMAND);
@@ -349,13 +383,17 @@ static int run_record(int argc, char **argv)
 		}
 		command[n++] = (char *)(uintptr_t)arg;
 	}
+	if (r.keys_hz && sysroot) {
+		tell("--debug-keys is for this machine, not for a tree");
+		return EXIT_USAGE;
+	}
 	r.command = command;
 	r.host = host_new(sysroot, &err);
 	if (!r.host) {
 		tell("%s", err.msg);
 		return EXIT_USAGE;
 	}
-	c = record(&r);
+	c = r.keys_hz ? record_keys(&r) : record(&r);
 	host_free(r.host);
 	return c;
 }

@@ -71,7 +71,7 @@ _xenflame()
 			--colors --bgcolors --palette-file --total --factor --flamechart --negate --plain-data --dark --scale --anonymous
 			--normalize --confidence --slices --fail-if --fail-if-regressed
 			--to --as --header --ca-file --timeout --retries --retry-wait --app --label --split --rate --until
-			--json --markdown --top --sysroot --strip-stacks --probe --freq --no-trial
+			--json --markdown --top --sysroot --strip-stacks --debug-keys --probe --freq --no-trial
 			--help --version' -- "$cur")
 		;;
 	*)

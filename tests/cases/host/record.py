@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """record: what is set, refused, saved and put back, with a perf that hands out known recordings. TAP."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -160,6 +161,64 @@ for sig in (signal.SIGTERM, signal.SIGHUP):
     check(f'{sig.name}: set, perf ends, put back', during == ('all', '0x9') and 'got INT' in text and state(tree) == ('self', '0x1'),
           (during, state(tree), text, out))
     check(f'{sig.name}: the recording is kept', 'perf.data.kvm' in saved(), (saved(), out))
+# The debug key: an xl whose console holds the last 40000 bytes of what a real one has said, a piece for each press.
+said = t.corpus('xen-stock/debug-keys-d.console.txt').replace('\r\n', '\n')
+marks = [m.start() for m in re.finditer(r"^\(XEN\)[^\n]*'d' pressed", said, re.M)]
+pieces = [said[a:b] for a, b in zip(marks, marks[1:] + [len(said)])]
+keys = os.path.join(tmp.name, 'keys')
+XL = '''#!/usr/bin/env python3
+import os, sys
+d = %r
+n = int(open(d + '/n').read())
+if sys.argv[1:] == ['debug-keys', 'd']:
+    open(d + '/n', 'w').write(str(n + 1))
+elif sys.argv[1:] == ['dmesg']:
+    text = '(XEN) boot\\n' * 100 + ''.join(open(d + '/%%d' %% (i %% %d), errors='surrogateescape').read() for i in range(n))
+    sys.stdout.buffer.write(text.encode(errors='surrogateescape')[-int(open(d + '/ring').read()):])
+else:
+    sys.exit(1)
+'''
+
+
+def press_keys(*args, ring=40000, same=False):
+    shutil.rmtree(keys, ignore_errors=True)
+    os.mkdir(keys)
+    for i, piece in enumerate(pieces):
+        with open(os.path.join(keys, str(i)), 'w', encoding='utf-8', errors='surrogateescape') as f:
+            f.write(pieces[0] if same else piece)
+    for name, text in (('n', '0'), ('ring', str(ring)), ('xl', XL % (keys, len(pieces)))):
+        with open(os.path.join(keys, name), 'w', encoding='utf-8') as f:
+            f.write(text)
+    os.chmod(os.path.join(keys, 'xl'), 0o755)
+    out = os.path.join(keys, 'out.txt')
+    r = subprocess.run([os.environ['XENFLAME'], 'record', '-o', out, *args], capture_output=True, check=False, timeout=60,
+                       env=dict(os.environ, PATH=keys + ':' + os.environ['PATH'], XENFLAME_KEYS=keys))
+    with open(os.path.join(keys, 'n'), encoding='utf-8') as f:
+        n = int(f.read())
+    got = ''
+    if os.path.exists(out):
+        with open(out, encoding='utf-8', errors='surrogateescape') as f:
+            got = f.read()
+    return r.returncode, r.stderr.decode(), n, got
+
+
+for same in (False, True):
+    rc, err, n, got = press_keys('--debug-keys=20', '--', 'sleep', '1.2', same=same)
+    want = ''.join(pieces[0] if same else pieces[i % len(pieces)] for i in range(n))
+    check(f"--debug-keys: all that was said, once{', equal dumps too' if same else ''}", rc == 0 and n >= 5 and got == want and 'rough' in err,
+          (n, len(got), len(want), err))
+    path = os.path.join(keys, 'out.txt')
+    r = subprocess.run([os.environ['XENFLAME'], '--offline', path, '--format=folded'], capture_output=True, check=False)
+    check('and is drawn', r.returncode == 0 and b'_[h]' in r.stdout, r.stderr)
+rc, err, n, got = press_keys('--debug-keys=20', '-q', '--', 'sleep', '1', ring=3000)
+check('--debug-keys: a ring that is too small is told', rc == 0 and 'conring_size' in err and 'rough' not in err, (rc, err))
+rc, err, n, got = press_keys('--debug-keys=20', '--', 'no-such-command')
+check('--debug-keys: no such command', rc == 1 and 'no-such-command' in err and not n and not got, (rc, err))
+pieces = ['nothing\n'] * 3
+rc, err, n, got = press_keys('--debug-keys=20', '--', 'sleep', '0.3')
+check('--debug-keys: a silent console is an error', rc == 1 and 'out.txt' in err, (rc, err))
+check('--debug-keys: usage', run(new(), '--debug-keys=5', '--', 'true')[0] == 2 and press_keys('--debug-keys=0')[0] == 2 and
+      press_keys('--debug-keys=x')[0] == 2)
 left = [x for x in os.listdir(tmp.name) if x.startswith('xenflame-')]
 check('nothing stays behind', not left, left)
 check('usage', run(tree, '--freq=0')[0] == 2 and run(tree, '--no-such')[0] == 2)
