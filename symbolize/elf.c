@@ -1269,23 +1269,20 @@ int symfile_elf_symbol(struct symfile *f, const char *name, u64 *value)
 const u8 *symfile_elf_bytes(struct symfile *f, u64 vaddr, size_t n)
 {
 	struct elf_file *e = elf_file(f);
-	size_t i, size;
+	const struct range *r = ranges_find(e->code.r.v, e->code.r.n, vaddr);
+	const struct elf_section *s;
 	const u8 *file;
+	size_t size;
 
-	for (i = 1; i < e->sections.n; i++) {
-		const struct elf_section *s = &e->sections.v[i];
-
-		if (!s->alloc || !s->bits || vaddr < s->addr || vaddr - s->addr >= s->size ||
-		    s->size - (vaddr - s->addr) < n)
-			continue;
-		if (e->relocatable && !s->code)
-			continue;
-		file = (const u8 *)elf_rawfile(e->elf, &size);
-		if (!file || s->offset > size || s->size > size - s->offset)
-			return NULL;
-		return file + s->offset + (vaddr - s->addr);
-	}
-	return NULL;
+	if (!r || !r->id)
+		return NULL;
+	s = &e->sections.v[r->id];
+	if (!s->bits || s->size - (vaddr - s->addr) < n)
+		return NULL;
+	file = (const u8 *)elf_rawfile(e->elf, &size);
+	if (!file || s->offset > size || s->size > size - s->offset)
+		return NULL;
+	return file + s->offset + (vaddr - s->addr);
 }
 
 double symfile_elf_frame_pointer_share(struct symfile *f)
