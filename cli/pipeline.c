@@ -779,7 +779,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		u64 key[8] = { gen_user,
 			       gen_kernel,
 			       (u64)s->comm << 8 | s->cpumode,
-			       s->chain_nr ? 0 : s->ip,
+			       s->chain_nr && !space_is_hv_reserved(s->ip) ? 0 : s->ip,
 			       (u64)s->pid << 32 | s->tid,
 			       (u64)s->cpu << 32 | s->event,
 			       (u64)s->machine_pid << 32 | s->vcpu,
@@ -787,7 +787,10 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		u64 head, hash, check;
 		u32 id;
 
-		/* What no group asks for must not split chains; the pid is in the generation. */
+		/*
+		 * What no group asks for must not split chains; the pid is in the generation.  The
+		 * ip counts where perf_chain_classify() looks at it.
+		 */
 		if (!p->opts->group[0])
 			key[4] = key[5] = key[6] = 0;
 		head = hash_bytes(key, sizeof(key), p->seed);
