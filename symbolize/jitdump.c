@@ -124,7 +124,8 @@ static void read_lines(struct jitdump *j, struct jit_function *fn)
 		vec_push(&j->line_addrs, ((struct range){ addr, 0, (u32)j->lines.n }));
 		vec_push(&j->lines, ((struct jit_line){ file, line }));
 	}
-	ranges_sort(j->line_addrs.v + first, j->line_addrs.n - first);
+	if (j->line_addrs.n > first)
+		ranges_sort(j->line_addrs.v + first, j->line_addrs.n - first);
 	fn->line = (u32)first;
 	fn->lines = (u32)(j->line_addrs.n - first);
 	fn->debug = NONE;
@@ -138,6 +139,8 @@ static const struct jit_line *find_line(struct jitdump *j, struct jit_function *
 
 	if (fn->debug != NONE)
 		read_lines(j, fn);
+	if (!fn->lines)
+		return NULL;
 	r = j->line_addrs.v + fn->line;
 	hi = fn->lines;
 	while (lo < hi) {
