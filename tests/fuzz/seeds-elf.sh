@@ -23,7 +23,9 @@ C
 flags="-O2 -nostdlib -static -Wl,--build-id -fno-asynchronous-unwind-tables -Wl,-z,noseparate-code"
 for v in 2 3 4 5; do
 	gcc $flags -gdwarf-$v s.c -o "$out/gcc-dwarf$v"
-	clang $flags -gdwarf-$v s.c -o "$out/clang-dwarf$v" 2>/dev/null || true
+	if command -v clang >/dev/null; then
+		clang $flags -gdwarf-$v s.c -o "$out/clang-dwarf$v"
+	fi
 done
 g++ $flags -g s.cpp -o "$out/cxx"
 g++ $flags -gdwarf-4 -fdebug-types-section s.cpp -o "$out/cxx-types4"
