@@ -24,11 +24,10 @@ fail() # step, log
 # What a build depends on, so that nothing is built twice.
 stamp()
 {
-	(cd "$top" && cat "$@" tests/boot/xen.config tests/boot/dom0.config tests/boot/sources.sh) |
-		sha256sum | cut -c 1-16
+	cat "$@" "$here"/*.config "$here/sources.sh" | sha256sum | cut -c 1-16
 }
-xen_stamp=$(stamp xen/patches/*.patch xen/4.17/*)
-linux_stamp=$(stamp linux/patches/*.patch linux/6.12/*)
+xen_stamp=$(stamp "$top"/xen/patches/*.patch "$top"/xen/4.17/*)
+linux_stamp=$(stamp "$top"/linux/patches/*.patch "$top"/linux/6.12/*)
 
 # ---- Xen, without and with the series ----
 build_xen() # directory
