@@ -389,9 +389,9 @@ const choose = (page, what) => page.getByLabel('Group', { exact: true }).selectO
 
 async function groups(browser) {
 	const top = process.env.abs_top_srcdir || '.', build = process.env.abs_top_builddir || '.';
-	const file = path.join(t.dir, 'host.html'), recording = path.join(top, 'examples/xen-host/perf.data.kvm');
+	const file = path.join(t.dir, 'host.html'), recording = path.join(top, 'tests/data/corpus/xen-hv/perf.data.kvm');
 	child.execFileSync(path.join(build, 'xenflame'), [recording, '-o', file], { stdio: 'ignore' });
-	t.ok(fs.statSync(file).size < 200000, `the example's page is small (${fs.statSync(file).size} bytes)`);
+	t.ok(fs.statSync(file).size < 200000, `the page of a recording is small (${fs.statSync(file).size} bytes)`);
 	const samples = oracle(), id = (kind, x) => `${kind} ${x === -1 ? '?' : x}`;
 	let page = await t.open(browser, file);
 	// Xen's own idle loop is no command's; a sample of no process has perf's name for that.
