@@ -2,9 +2,10 @@
 /*
  * The pipeline: items of a recording -> symbolized stacks -> profile.
  *
- * The work is done per unique chain, and for those per unique edge: an edge is (node of the
- * calling-context tree, address) -> node, so that a chain that shares its outer part with one
- * seen before costs a look-up a frame and no symbolizing.
+ * The work is done per unique chain, and for those of addresses per unique edge: an edge is (node
+ * of the calling-context tree, address) -> node, so that a chain that shares its outer part with
+ * one seen before costs a look-up a frame and no symbolizing.  Chains of text, whose frames are
+ * known without their place in the tree, wait until there are many, and then go into it in order.
  */
 #include <ctype.h>
 #include <sys/random.h>
@@ -25,6 +26,7 @@ enum {
 	CHAIN_EMPTY = 1 << 4,
 	CHAIN_GUEST = 1 << 5,
 	CHAIN_TRUNCATED = 1 << 6,
+	CHAIN_WAITING = 1 << 7, /* the node is the number of a waiting chain */
 };
 
 struct chain_entry {
@@ -35,12 +37,10 @@ struct chain_entry {
 };
 
 struct edge {
-	u64 addr; /* or id of a text frame */
-	u64 how;  /* generation, space and kind; EDGE_TEXT for text frames */
+	u64 addr;
+	u64 how; /* generation, space and kind */
 	node_id parent, child;
 };
-
-#define EDGE_TEXT UINT64_MAX
 
 #define FRAME_NEW       UINT32_MAX
 #define FRAME_BY_PARENT (UINT32_MAX - 1) /* several frames, or what depends on the frame above */
@@ -52,14 +52,36 @@ struct edge_key {
 
 struct root_entry {
 	u64 key[4];
-	node_id node;
+	u32 first, n; /* a run of pipeline.root_frames */
 };
 
-/* A text frame on the way to its node, root first. */
-struct text_step {
-	u32 id;
-	node_id node;
+/* What a text frame stands for: a run of pipeline.text_frames, and a look at it. */
+struct text_known {
+	u32 first, n; /* n 0: not known yet */
+	u8 space;
+	bool inlined;
 };
+
+/* What came of a chain that is not in the tree yet. */
+struct waiting {
+	u32 chain; /* of pipeline.chains, or NO_CHAIN */
+	u32 event; /* of the profile */
+	u64 samples, weight, base;
+};
+
+#define NO_CHAIN UINT32_MAX
+
+/* A kept sample of a waiting chain. */
+struct unplaced {
+	size_t sample;
+	u32 waiting;
+};
+
+/*
+ * Codes of the batch that may wait: 64 MiB.  The tree that they become takes three times as much,
+ * when stacks differ, and what does not differ waits but once.
+ */
+#define WAITING_MAX (16u << 20)
 
 struct u32_list {
 	VEC(u32) v;
@@ -86,15 +108,21 @@ struct pipeline {
 	VEC(struct edge) first_edges; /* by parent: the first one made; child 0: none */
 	VEC(struct edge) edges;       /* the others */
 	VEC(struct root_entry) roots;
+	VEC(frame_id) root_frames; /* outermost first */
 	VEC(u32) frames; /* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
-	VEC(u32) text_frames;            /* the same by id of a text frame */
-	VEC(struct text_step) text_path; /* of the stack before, below text_root */
-	node_id text_root;
+	VEC(struct text_known) text_known; /* by id of a text frame */
+	VEC(frame_id) text_frames;         /* outermost first */
+	VEC(frame_id) text_chain;          /* of the sample at hand, root first */
+	struct profile_batch batch;
+	VEC(struct waiting) waiting; /* by stack of batch */
+	VEC(struct unplaced) unplaced;
 	struct perf_chain chain;
-	VEC(u32) events;       /* profile's event by the recording's */
-	VEC(u64) node_samples; /* samples by leaf node, for the shares of what is unresolved */
-	u64 scale;             /* weights of the input count 1/scale */
-	VEC(u64) last_time;    /* by cpu, for the check of periods */
+	VEC(u32) events; /* profile's event by the recording's */
+	/* For the shares of what is unresolved: samples by leaf node, and those by frame that no
+	 * leaf counts. */
+	VEC(u64) node_samples, frame_samples;
+	u64 scale;          /* weights of the input count 1/scale */
+	VEC(u64) last_time; /* by cpu, for the check of periods */
 	VEC(u8) cpu_seen;
 	u64 impossible_periods;
 	u64 samples; /* read and not filtered out */
@@ -130,7 +158,7 @@ static bool edge_eq(const void *ctx, u32 id, const void *key)
 static bool root_eq(const void *ctx, u32 id, const void *key)
 {
 	return !memcmp(((const struct pipeline *)ctx)->roots.v[id].key, key,
-		       sizeof(struct root_entry) - sizeof(u64));
+		       sizeof(((struct root_entry *)NULL)->key));
 }
 
 /*
@@ -168,15 +196,6 @@ static void add_edge(struct pipeline *p, const struct edge_key *k, u64 hash, nod
 
 /* ---- roots ---- */
 
-static node_id group_child(struct pipeline *p, node_id parent, str_id name)
-{
-	return profile_child(
-		&p->run->profile, parent,
-		profile_frame(&p->run->profile, &(struct frame){ .function = name,
-								 .space = SPACE_NONE,
-								 .flags = FRAME_GROUP }));
-}
-
 static str_id event_name(struct pipeline *p, u32 event)
 {
 	const struct perf_meta *m = perf_meta(p->reader);
@@ -185,9 +204,18 @@ static str_id event_name(struct pipeline *p, u32 event)
 			   event < m->events.n ? m->events.v[event].name : "unknown event");
 }
 
-/* The node that a sample's stack stands on: what --group asks for, then the comm, [guest] or [xen].
- */
-static node_id root_of(struct pipeline *p, const struct perf_sample *s, enum perf_root root)
+static void add_root(struct pipeline *p, struct root_entry *e, str_id name)
+{
+	struct frame f = { .function = name, .space = SPACE_NONE, .flags = FRAME_GROUP };
+
+	vec_push(&p->root_frames, profile_frame(&p->run->profile, &f));
+	e->n++;
+}
+
+/* The frames that a sample's stack stands on: what --group asks for, then the comm, [guest] or
+ * [xen]. Valid until the next call. */
+static const frame_id *root_of(struct pipeline *p, const struct perf_sample *s, enum perf_root root,
+			       u32 *n)
 {
 	struct root_entry e = { .key = { (u64)s->comm << 2 | root, 0, 0, 0 } };
 	struct strtab *t = &p->run->strings;
@@ -211,9 +239,12 @@ static node_id root_of(struct pipeline *p, const struct perf_sample *s, enum per
 	}
 	hash = hash_bytes(e.key, sizeof(e.key), p->seed);
 	id = index_find(&p->root_index, hash, root_eq, p, e.key);
-	if (id != INDEX_NONE)
-		return p->roots.v[id].node;
+	if (id != INDEX_NONE) {
+		*n = p->roots.v[id].n;
+		return p->root_frames.v + p->roots.v[id].first;
+	}
 
+	e.first = (u32)p->root_frames.n;
 	for (i = 0; p->opts->group[i]; i++) {
 		const char *g = p->opts->group[i];
 		str_id name;
@@ -233,45 +264,49 @@ static node_id root_of(struct pipeline *p, const struct perf_sample *s, enum per
 			name = strtab_addf(t, "guest %u", s->machine_pid);
 		else
 			name = strtab_adds(t, root == ROOT_COMM ? "dom0" : "other domains");
-		e.node = group_child(p, e.node, name);
+		add_root(p, &e, name);
 	}
 	if (root == ROOT_GUEST)
-		e.node = group_child(p, e.node, p->guest);
+		add_root(p, &e, p->guest);
 	else if (root == ROOT_XEN)
-		e.node = group_child(p, e.node, p->xen);
+		add_root(p, &e, p->xen);
 	else if (s->comm)
-		e.node = group_child(p, e.node, s->comm);
+		add_root(p, &e, s->comm);
 	index_add(&p->root_index, hash, (u32)p->roots.n);
 	vec_push(&p->roots, e);
-	return e.node;
+	*n = e.n;
+	return p->root_frames.v + e.first;
 }
 
 /* ---- frames -> nodes ---- */
 
+/* What stands for an address that is no frame's. */
+static frame_id broken_frame(struct pipeline *p, u64 addr)
+{
+	struct frame f = { .space = SPACE_USER, .flags = FRAME_BROKEN };
+	struct strtab *t = &p->run->strings;
+
+	if (p->opts->addrs) {
+		f.function = strtab_addf(t, "[unknown 0x%" PRIx64 "]", addr);
+		return profile_frame(&p->run->profile, &f);
+	}
+	if (!p->have_broken) {
+		f.function = strtab_adds(t, "[broken stack]");
+		p->broken = profile_frame(&p->run->profile, &f);
+		p->have_broken = true;
+	}
+	return p->broken;
+}
+
 static node_id add_broken(struct pipeline *p, node_id parent, u64 addr)
 {
 	struct profile *prof = &p->run->profile;
+	frame_id f = broken_frame(p, addr);
 
-	if (p->opts->addrs)
-		return profile_child(
-			prof, parent,
-			profile_frame(prof,
-				      &(struct frame){ .function = strtab_addf(
-							       &p->run->strings,
-							       "[unknown 0x%" PRIx64 "]", addr),
-						       .space = SPACE_USER,
-						       .flags = FRAME_BROKEN }));
-	if (!p->have_broken) {
-		p->broken = profile_frame(
-			prof, &(struct frame){
-				      .function = strtab_adds(&p->run->strings, "[broken stack]"),
-				      .space = SPACE_USER,
-				      .flags = FRAME_BROKEN });
-		p->have_broken = true;
-	}
-	if (parent && prof->nodes.v[parent].frame == p->broken)
+	/* A run of them is one. */
+	if (!p->opts->addrs && parent && prof->nodes.v[parent].frame == f)
 		return parent;
-	return profile_child(prof, parent, p->broken);
+	return profile_child(prof, parent, f);
 }
 
 static bool is_broken(const struct pipeline *p, node_id node)
@@ -385,7 +420,8 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 				      u64 gen_kernel)
 {
 	struct chain_entry e = { 0 };
-	u32 hv = 0;
+	const frame_id *root;
+	u32 hv = 0, roots;
 	size_t i;
 
 	perf_chain_classify(&p->chain, s);
@@ -402,7 +438,9 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 		e.flags |= CHAIN_EMPTY;
 	if (p->chain.root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
-	e.node = root_of(p, s, p->chain.root);
+	root = root_of(p, s, p->chain.root, &roots);
+	for (i = 0; i < roots; i++)
+		e.node = profile_child(&p->run->profile, e.node, root[i]);
 	for (i = p->chain.addrs.n; i-- > 0;) {
 		const struct perf_addr *a = &p->chain.addrs.v[i];
 		bool user = a->space == SPACE_USER;
@@ -447,9 +485,14 @@ static bool resolve_text_address(struct pipeline *p, const struct perf_text_fram
 	return *n && !((*frames)[0].flags & (FRAME_BROKEN | FRAME_UNRESOLVED));
 }
 
-static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
+static void know(struct pipeline *p, const struct frame *f)
 {
-	const struct perf_text_frame *f = perf_text_frame(p->reader, id);
+	vec_push(&p->text_frames, profile_frame(&p->run->profile, f));
+}
+
+/* Appends what a text frame stands for to p->text_frames. */
+static void know_text_frame(struct pipeline *p, const struct perf_text_frame *f)
+{
 	struct strtab *t = &p->run->strings;
 	struct frame out = { .space = f->space, .file = f->file, .line = f->line };
 	const struct frame *frames;
@@ -460,12 +503,18 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 		out.function = f->symbol;
 		out.space = SPACE_NONE;
 		out.flags = FRAME_GROUP;
-		return profile_child(&p->run->profile, parent,
-				     profile_frame(&p->run->profile, &out));
+		know(p, &out);
+		return;
 	}
 	if (!f->symbol || f->flags & TEXT_UNKNOWN) {
-		if (f->flags & TEXT_HAS_ADDR && resolve_text_address(p, f, &frames, &n))
-			return add_frames(p, parent, frames, n, f->addr);
+		if (f->flags & TEXT_HAS_ADDR && resolve_text_address(p, f, &frames, &n)) {
+			while (n-- > 0)
+				if (frames[n].flags & FRAME_BROKEN)
+					vec_push(&p->text_frames, broken_frame(p, f->addr));
+				else
+					know(p, &frames[n]);
+			return;
+		}
 		if (f->space == SPACE_HV) {
 			out.function = strtab_addf(t, "[xen+0x%" PRIx64 "]", f->addr & 0x3fffffff);
 			module = "xen-syms";
@@ -477,7 +526,8 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 						   (int)(brackets ? len - 2 : len),
 						   module + brackets, f->addr);
 		} else if (f->flags & TEXT_HAS_ADDR && f->space == SPACE_USER) {
-			return add_broken(p, parent, f->addr);
+			vec_push(&p->text_frames, broken_frame(p, f->addr));
+			return;
 		} else {
 			out.function = f->symbol ? f->symbol : strtab_adds(t, "[unknown]");
 		}
@@ -496,82 +546,66 @@ static node_id add_text_frame(struct pipeline *p, node_id parent, u32 id)
 		out.flags |= FRAME_JIT;
 	if (f->flags & TEXT_DOUBTFUL)
 		out.flags |= FRAME_DOUBTFUL;
-	return profile_child(&p->run->profile, parent, profile_frame(&p->run->profile, &out));
+	know(p, &out);
 }
 
-static node_id text_child(struct pipeline *p, node_id parent, u32 id)
+static struct text_known text_frame(struct pipeline *p, u32 id)
 {
-	struct edge_key k = { .addr = id, .how = EDGE_TEXT, .parent = parent };
-	struct profile *prof = &p->run->profile;
-	node_id child;
-	u64 hash;
-	u32 *known;
+	struct text_known *k;
 
-	while (p->text_frames.n <= id)
-		vec_push(&p->text_frames, FRAME_NEW);
-	known = &p->text_frames.v[id];
-	if (*known < FRAME_BY_PARENT)
-		return profile_child(prof, parent, *known);
-	if (*known == FRAME_NEW) {
-		child = add_text_frame(p, parent, id);
-		*known = child && prof->nodes.v[child].parent == parent &&
-					 !(p->have_broken &&
-					   prof->nodes.v[child].frame == p->broken)
-				 ? prof->nodes.v[child].frame
-				 : FRAME_BY_PARENT;
-		return child;
+	while (p->text_known.n <= id)
+		vec_push(&p->text_known, ((struct text_known){ .n = 0 }));
+	k = &p->text_known.v[id];
+	if (UNLIKELY(!k->n)) {
+		k->first = (u32)p->text_frames.n;
+		know_text_frame(p, perf_text_frame(p->reader, id));
+		k->n = (u32)p->text_frames.n - k->first;
+		k->space = perf_text_frame(p->reader, id)->space;
+		k->inlined = perf_text_frame(p->reader, id)->flags & TEXT_INLINED;
 	}
-	child = find_edge(p, &k, &hash);
-	if (child == INDEX_NONE) {
-		child = add_text_frame(p, parent, id);
-		add_edge(p, &k, hash, child);
-	}
-	return child;
+	return *k;
 }
 
-static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s)
+/* The chain waits as `chain` of p->chains. */
+static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s, u32 chain,
+				     u32 event)
 {
-	size_t depth = 0;
 	bool dom0 = false, guest = false;
-	struct chain_entry e = { 0 };
+	struct chain_entry e = { .node = (u32)p->waiting.n, .flags = CHAIN_WAITING };
 	enum perf_root root;
-	u32 hv = 0, i;
+	const frame_id *outer;
+	u32 hv = 0, i, k, roots;
 
-	for (i = 0; i < s->chain_nr; i++) {
-		const struct perf_text_frame *f = perf_text_frame(p->reader, (u32)s->chain[i]);
+	p->text_chain.n = 0;
+	for (i = s->chain_nr; i-- > 0;) {
+		struct text_known known = text_frame(p, (u32)s->chain[i]);
 
-		hv += f->space == SPACE_HV && !(f->flags & TEXT_INLINED);
-		dom0 |= f->space == SPACE_KERNEL || f->space == SPACE_USER;
-		guest |= f->space == SPACE_GUEST_KERNEL || f->space == SPACE_GUEST_USER;
+		hv += known.space == SPACE_HV && !known.inlined;
+		dom0 |= known.space == SPACE_KERNEL || known.space == SPACE_USER;
+		guest |= known.space == SPACE_GUEST_KERNEL || known.space == SPACE_GUEST_USER;
+		for (k = 0; k < known.n; k++) {
+			frame_id id = p->text_frames.v[known.first + k];
+
+			if (p->have_broken && id == p->broken) {
+				e.flags |= CHAIN_BROKEN;
+				if (p->text_chain.n &&
+				    p->text_chain.v[p->text_chain.n - 1] == p->broken)
+					continue;
+			}
+			vec_push(&p->text_chain, id);
+		}
 	}
 	/* Folded stacks bring their roots along. */
 	root = !s->comm || dom0 || !(hv || guest) ? ROOT_COMM : hv ? ROOT_XEN : ROOT_GUEST;
 	if (root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
-	e.node = root_of(p, s, root);
-	/* Stacks that stand beside each other mostly start alike, those of sorted folded text above
-	 * all. */
-	if (p->text_root != e.node)
-		p->text_path.n = 0;
-	p->text_root = e.node;
-	for (i = s->chain_nr; i-- > 0; depth++) {
-		u32 id = (u32)s->chain[i];
-
-		if (depth < p->text_path.n && p->text_path.v[depth].id == id) {
-			e.node = p->text_path.v[depth].node;
-		} else {
-			p->text_path.n = depth;
-			e.node = text_child(p, e.node, id);
-			vec_push(&p->text_path, ((struct text_step){ id, e.node }));
-		}
-		if (p->have_broken && e.node && p->run->profile.nodes.v[e.node].frame == p->broken)
-			e.flags |= CHAIN_BROKEN;
-	}
-	p->text_path.n = depth;
 	if (!s->chain_nr)
 		e.flags |= CHAIN_EMPTY;
 	if (hv)
 		e.flags |= CHAIN_HV | (hv == 1 ? CHAIN_HV_DEPTH_1 : 0);
+	outer = root_of(p, s, root, &roots);
+	profile_batch_add(&p->batch, outer, roots, p->text_chain.v, (u32)p->text_chain.n);
+	vec_push(&p->waiting, ((struct waiting){ .chain = chain, .event = event }));
 	return e;
 }
 
@@ -757,6 +791,60 @@ static void count_told(struct pipeline *p, enum diag_kind kind, u64 n)
 	p->told[kind] = add_saturated(p->told[kind], n);
 }
 
+/* Adds to a stack what came of it; `event` of the profile, `base` as the input has it. */
+static void add_weight(struct pipeline *p, node_id node, u32 event, u64 samples, u64 weight,
+		       u64 base)
+{
+	struct run *r = p->run;
+
+	profile_add(&r->profile, event, node, samples, weight);
+	if (base) {
+		while (r->base.n <= node)
+			vec_push(&r->base, 0);
+		r->base.v[node] = add_saturated(r->base.v[node],
+						rescale(base, r->profile.weight_scale, p->scale));
+		r->base_samples = add_saturated(r->base_samples, base);
+	}
+}
+
+static void count_frames(struct pipeline *p, const u32 *codes, u64 samples)
+{
+	u64 *by_frame;
+
+	while (p->frame_samples.n < p->run->profile.frames.n)
+		vec_push(&p->frame_samples, 0);
+	by_frame = p->frame_samples.v;
+	for (; *codes; codes++)
+		by_frame[*codes - 1] = add_saturated(by_frame[*codes - 1], samples);
+}
+
+/* The waiting chains go into the tree. */
+static void place_waiting(struct pipeline *p)
+{
+	struct profile *prof = &p->run->profile;
+	size_t i;
+
+	for (i = 0; i < p->waiting.n; i++)
+		count_frames(p, p->batch.codes.v + p->batch.stacks.v[i].at,
+			     p->waiting.v[i].samples);
+	profile_batch_place(prof, &p->batch, p->seed);
+	for (i = 0; i < p->waiting.n; i++) {
+		const struct waiting *w = &p->waiting.v[i];
+		node_id node = p->batch.stacks.v[i].node;
+
+		add_weight(p, node, w->event, w->samples, w->weight, w->base);
+		if (w->chain == NO_CHAIN)
+			continue;
+		p->chains.v[w->chain].node = node;
+		p->chains.v[w->chain].flags &= ~(u32)CHAIN_WAITING;
+	}
+	for (i = 0; i < p->unplaced.n; i++)
+		prof->samples.v[p->unplaced.v[i].sample].node =
+			p->batch.stacks.v[p->unplaced.v[i].waiting].node;
+	profile_batch_clear(&p->batch);
+	p->waiting.n = p->unplaced.n = 0;
+}
+
 static void take_sample(struct pipeline *p, const struct perf_sample *s)
 {
 	struct run *r = p->run;
@@ -773,8 +861,13 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		gen_kernel = sym_generation(p->sym, SYM_KERNEL_PID);
 	}
 	event = event_of(p, s->event);
+	if (p->batch.codes.n > WAITING_MAX)
+		place_waiting(p);
 	if (s->user_abi || s->lbr_nr) {
 		e = build_chain(p, s, gen_user, gen_kernel);
+	} else if (s->text && s->time == PERF_NO_TIME && !p->opts->dso) {
+		/* Stacks with weights that are sums: none comes twice. */
+		e = build_text(p, s, NO_CHAIN, event);
 	} else {
 		u64 key[8] = { gen_user,
 			       gen_kernel,
@@ -783,7 +876,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 			       (u64)s->pid << 32 | s->tid,
 			       (u64)s->cpu << 32 | s->event,
 			       (u64)s->machine_pid << 32 | s->vcpu,
-			       s->text };
+			       s->text ? 1 + (u64)event : 0 };
 		u64 head, hash, check;
 		u32 id;
 
@@ -797,13 +890,17 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		hash = hash_bytes_checked(s->chain, s->chain_nr * sizeof(*s->chain), head, &check);
 		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
 		if (id == INDEX_NONE) {
-			e = s->text ? build_text(p, s) : build_chain(p, s, gen_user, gen_kernel);
+			id = (u32)p->chains.n;
+			e = s->text ? build_text(p, s, id, event)
+				    : build_chain(p, s, gen_user, gen_kernel);
 			e.check = check;
-			index_add(&p->chain_index, hash, (u32)p->chains.n);
+			index_add(&p->chain_index, hash, id);
 			vec_push(&p->chains, e);
-		} else {
-			e = p->chains.v[id];
+			/* The module of the innermost frame is looked for in the tree. */
+			if (s->text && p->opts->dso)
+				place_waiting(p);
 		}
+		e = p->chains.v[id];
 	}
 	if (!module_wanted(p, e.node)) {
 		p->filtered = add_saturated(p->filtered, s->count);
@@ -815,16 +912,21 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		weight = UINT64_MAX;
 	if (p->scale != r->profile.weight_scale)
 		weight = rescale(weight, r->profile.weight_scale, p->scale);
-	if (s->base_count) {
-		while (r->base.n <= e.node)
-			vec_push(&r->base, 0);
-		r->base.v[e.node] =
-			add_saturated(r->base.v[e.node],
-				      rescale(s->base_count, r->profile.weight_scale, p->scale));
-		r->base_samples = add_saturated(r->base_samples, s->base_count);
+	if (e.flags & CHAIN_WAITING) {
+		struct waiting *w = &p->waiting.v[e.node];
+
+		w->samples = add_saturated(w->samples, s->count);
+		w->weight = add_saturated(w->weight, weight);
+		w->base = add_saturated(w->base, s->base_count);
+	} else {
+		add_weight(p, e.node, event, s->count, weight, s->base_count);
+		while (p->node_samples.n <= e.node)
+			vec_push(&p->node_samples, 0);
+		p->node_samples.v[e.node] = add_saturated(p->node_samples.v[e.node], s->count);
 	}
-	profile_add(&r->profile, event, e.node, s->count, weight);
-	if (r->profile.keep_samples)
+	if (r->profile.keep_samples) {
+		if (e.flags & CHAIN_WAITING)
+			vec_push(&p->unplaced, ((struct unplaced){ r->profile.samples.n, e.node }));
 		vec_push(&r->profile.samples, ((struct profile_sample){ .time = s->time,
 									.weight = weight,
 									.node = e.node,
@@ -832,9 +934,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 									.cpu = s->cpu,
 									.pid = s->pid,
 									.tid = s->tid }));
-	while (p->node_samples.n <= e.node)
-		vec_push(&p->node_samples, 0);
-	p->node_samples.v[e.node] = add_saturated(p->node_samples.v[e.node], s->count);
+	}
 
 	p->samples = add_saturated(p->samples, s->count);
 	if (s->cpu < 65536) {
@@ -843,7 +943,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		p->cpu_seen.v[s->cpu] = 1;
 	}
 	check_period(p, s);
-	if (e.flags | e.garbage) {
+	if ((e.flags & ~(u32)CHAIN_WAITING) | e.garbage) {
 		if (e.flags & CHAIN_HV)
 			p->hv_samples = add_saturated(p->hv_samples, s->count);
 		if (e.flags & CHAIN_HV_DEPTH_1)
@@ -954,27 +1054,32 @@ static void tell_unresolved(struct pipeline *p)
 	u64 all[SPACE_NR] = { 0 }, unresolved[SPACE_NR] = { 0 };
 	VEC(u64) by_module[SPACE_NR] = { { 0 } };
 	struct buf b = BUF_INIT;
-	u64 *total;
+	u64 *total, *by_frame;
 	size_t i;
 	u32 s;
 
 	/* In place: nobody asks for the leaves alone any more. */
-	while (p->node_samples.n < prof->nodes.n)
-		vec_push(&p->node_samples, 0);
 	total = p->node_samples.v;
-	for (i = prof->nodes.n - 1; i > 0; i--) {
-		const struct frame *f = &prof->frames.v[prof->nodes.v[i].frame];
+	while (p->frame_samples.n < prof->frames.n)
+		vec_push(&p->frame_samples, 0);
+	by_frame = p->frame_samples.v;
+	for (i = p->node_samples.n; i-- > 1;) {
+		const struct cct_node *n = &prof->nodes.v[i];
 
-		total[prof->nodes.v[i].parent] = add_saturated(total[prof->nodes.v[i].parent],
-							       total[i]);
-		all[f->space] = add_saturated(all[f->space], total[i]);
+		total[n->parent] = add_saturated(total[n->parent], total[i]);
+		by_frame[n->frame] = add_saturated(by_frame[n->frame], total[i]);
+	}
+	for (i = 0; i < prof->frames.n; i++) {
+		const struct frame *f = &prof->frames.v[i];
+
+		all[f->space] = add_saturated(all[f->space], by_frame[i]);
 		if (!(f->flags & FRAME_UNRESOLVED))
 			continue;
-		unresolved[f->space] = add_saturated(unresolved[f->space], total[i]);
+		unresolved[f->space] = add_saturated(unresolved[f->space], by_frame[i]);
 		while (by_module[f->space].n <= f->module)
 			vec_push(&by_module[f->space], 0);
 		by_module[f->space].v[f->module] = add_saturated(by_module[f->space].v[f->module],
-								 total[i]);
+								 by_frame[i]);
 	}
 	for (s = 0; s < SPACE_NR; s++) {
 		buf_clear(&b);
@@ -990,6 +1095,7 @@ static void tell_unresolved(struct pipeline *p)
 	}
 	buf_release(&b);
 	vec_release(&p->node_samples);
+	vec_release(&p->frame_samples);
 }
 
 static bool is_software_clock(const struct perf_event *e)
@@ -1272,6 +1378,7 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	progress_end();
 	if (rc < 0)
 		goto out;
+	place_waiting(&p);
 	/* In a pipe they come behind the samples: what was found without them is checked at least.
 	 */
 	for (; p.sym && p.build_ids < m->build_ids.n; p.build_ids++)
@@ -1291,13 +1398,19 @@ out:
 	index_release(&p.root_index);
 	vec_release(&p.chains);
 	vec_release(&p.frames);
+	vec_release(&p.text_known);
 	vec_release(&p.text_frames);
-	vec_release(&p.text_path);
+	vec_release(&p.text_chain);
+	profile_batch_release(&p.batch);
+	vec_release(&p.waiting);
+	vec_release(&p.unplaced);
 	vec_release(&p.first_edges);
 	vec_release(&p.edges);
 	vec_release(&p.roots);
+	vec_release(&p.root_frames);
 	vec_release(&p.events);
 	vec_release(&p.node_samples);
+	vec_release(&p.frame_samples);
 	vec_release(&p.last_time);
 	vec_release(&p.cpu_seen);
 	vec_release(&p.pid.v);

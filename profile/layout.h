@@ -8,6 +8,9 @@
 /* Order of frames by name bytes, space, module, flags, file, line: < 0, 0, > 0. */
 int view_cmp_frames(const struct profile *p, frame_id a, frame_id b);
 
+/* rank[frame]: its place in that order, and the frames in it; to be freed by the caller. */
+u32 *view_frame_ranks(const struct profile *p, u32 **order);
+
 /* A tree to lay out: contexts as profile_child() makes them, and their own weights. */
 struct contexts {
 	const struct cct_node *nodes;

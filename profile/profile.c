@@ -35,6 +35,7 @@ void profile_drop_contexts(struct profile *p)
 		vec_release(&p->events.v[i].self);
 	vec_release(&p->nodes);
 	index_release(&p->node_index);
+	p->indexed = 0;
 	vec_push(&p->nodes, ((struct cct_node){ 0 }));
 }
 
@@ -82,28 +83,44 @@ static bool node_eq(const void *ctx, u32 id, const void *key)
 	return ((u64)p->nodes.v[id].parent << 32 | p->nodes.v[id].frame) == *k;
 }
 
+/* Nodes that batches make are mostly never looked for, so none is indexed when it is made. */
+static void index_nodes(struct profile *p)
+{
+	for (; p->indexed < p->nodes.n; p->indexed++) {
+		const struct cct_node *n = &p->nodes.v[p->indexed];
+
+		if (p->nodes.v[n->parent].child != p->indexed && p->indexed)
+			index_add(&p->node_index, hash_u64((u64)n->parent << 32 | n->frame),
+				  p->indexed);
+	}
+}
+
+node_id profile_new_child(struct profile *p, node_id parent, frame_id frame)
+{
+	u32 id = (u32)p->nodes.n;
+
+	if (!p->nodes.v[parent].child)
+		p->nodes.v[parent].child = id;
+	vec_push(&p->nodes, ((struct cct_node){ .frame = frame, .parent = parent }));
+	return id;
+}
+
 node_id profile_child(struct profile *p, node_id parent, frame_id frame)
 {
-	u64 key = (u64)parent << 32 | frame, hash;
-	struct cct_node *up = &p->nodes.v[parent];
-	u32 id = (u32)p->nodes.n;
+	u64 key = (u64)parent << 32 | frame;
+	u32 first = p->nodes.v[parent].child, id;
 
 	/* Most nodes have one child: then neither finding nor adding it takes a look into a large
 	 * table. */
-	if (!up->child) {
-		up->child = id;
-	} else {
-		if (p->nodes.v[up->child].frame == frame)
-			return up->child;
-		hash = hash_u64(key);
-		id = index_find(&p->node_index, hash, node_eq, p, &key);
+	if (first) {
+		if (p->nodes.v[first].frame == frame)
+			return first;
+		index_nodes(p);
+		id = index_find(&p->node_index, hash_u64(key), node_eq, p, &key);
 		if (id != INDEX_NONE)
 			return id;
-		id = (u32)p->nodes.n;
-		index_add(&p->node_index, hash, id);
 	}
-	vec_push(&p->nodes, ((struct cct_node){ .frame = frame, .parent = parent }));
-	return id;
+	return profile_new_child(p, parent, frame);
 }
 
 u32 profile_event(struct profile *p, str_id name)

@@ -24,7 +24,7 @@ struct profile_event {
 struct cct_node {
 	frame_id frame; /* meaningless for the root */
 	node_id parent;
-	node_id child; /* the first one made; 0: none. Only the others are in node_index */
+	node_id child; /* the first one made; 0: none */
 };
 
 /* One sample as it came, kept when profile.keep_samples is set. */
@@ -46,7 +46,9 @@ struct profile {
 	const char *unit; /* of weights: "samples" or "cycles" …; borrowed */
 	u64 weight_scale; /* a power of ten: weights count 1/weight_scale of the unit; 1 unless the
 			     input has decimals */
-	struct index frame_index, node_index;
+	struct index frame_index;
+	struct index node_index; /* nodes that are not the first child of their parent … */
+	u32 indexed; /* … of the first so many: the others come when one is looked for */
 };
 
 void profile_init(struct profile *p, struct strtab *strings);
@@ -61,12 +63,39 @@ void profile_drop_contexts(struct profile *p);
 frame_id profile_frame(struct profile *p, const struct frame *f);
 /* The node of `frame` below `parent`; made when new. */
 node_id profile_child(struct profile *p, node_id parent, frame_id frame);
+/* The same where the caller knows that there is none yet. */
+node_id profile_new_child(struct profile *p, node_id parent, frame_id frame);
 /* Event by name; made when new. */
 u32 profile_event(struct profile *p, str_id name);
 /* Adds a weight (and `samples` samples) to a stack. Sums saturate at 2^64 - 1. */
 void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight);
 /* The same, and keeps the sample when keep_samples is set. */
 void profile_add_sample(struct profile *p, const struct profile_sample *s);
+
+/* ---- batches: many stacks put into the tree at once, which is faster (batch.c) ---- */
+
+struct profile_stack {
+	u32 at;       /* in codes */
+	node_id node; /* its leaf, once it is placed */
+};
+
+/* All zero: empty. */
+struct profile_batch {
+	VEC(struct profile_stack) stacks; /* in the order in which they came */
+	VEC(u32) codes; /* of each stack: its frames + 1 root first, 0; less than 2^32 in all */
+};
+
+/* The stack's frames root first, in two parts. */
+void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
+		       const frame_id *inner, u32 n_inner);
+/*
+ * Puts all stacks into the tree; the codes are undefined from then on.  When the tree is empty its
+ * nodes then are in the order of views.  `seed`: nobody who makes input should know it.
+ */
+void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed);
+/* Forgets the stacks. */
+void profile_batch_clear(struct profile_batch *b);
+void profile_batch_release(struct profile_batch *b);
 
 /*
  * The frame's name as it is written in folded text and titles: function and annotation suffix
@@ -92,8 +121,7 @@ struct view_opts {
 	const char *prune; /* end at the outermost matching frame: what it called is added to its
 			      self */
 	bool by_module;    /* runs of frames of one module become one frame */
-	bool by_entry; /* the hypervisor's stacks alone, below how it was entered (struct entry) */
-	bool last;     /* no use of the profile's contexts follows: see view_build() */
+	bool last;         /* no use of the profile's contexts follows: see view_build() */
 };
 
 struct view_node {
@@ -242,40 +270,6 @@ u32 gate_regressed(const struct view *v, double min_percent, struct buf *text);
 /* Whether the stacks that end at a node wait for work (what no_idle leaves out). Not for views with
  * invert. */
 bool view_is_idle(const struct view *v, u32 node);
-/* The same for a stack of frames, root first. */
-bool view_path_is_idle(const struct profile *p, const frame_id *path, size_t n);
-
-/* ---- how the hypervisor was entered (entry.c) ---- */
-
-enum entry_kind {
-	ENTRY_HYPERCALL, /* of a PV or HVM guest; also what dom0's kernel is in by its stubs */
-	ENTRY_EXIT,      /* VMEXIT of an HVM guest */
-	ENTRY_EXCEPTION, /* of a PV guest */
-	ENTRY_INTERRUPT,
-	ENTRY_SYSCALL, /* of a PV guest's program, handed on to its kernel */
-	ENTRY_SOFTIRQ,
-	ENTRY_RETURN, /* on the way back into the guest */
-	ENTRY_IDLE,   /* a processor without work, and what Xen does there */
-	ENTRY_OTHER,
-	ENTRY_NR
-};
-
-struct entry {
-	enum entry_kind kind;
-	str_id name; /* "mmu_update", "EPT violation", "page_fault" or the function; "[not told]" */
-	/* Where dom0's kernel calls one by a stub (`stub`): */
-	bool stub, caller_idle; /* caller_idle: it waits for work */
-	str_id caller;          /* its function, stubs and wrappers left aside */
-	str_id hypercall;       /* 0: not known */
-};
-
-/* Of a stack, root first: false where it ends neither in the hypervisor nor in a stub. May add
- * names to the profile's strings. */
-bool entry_of_path(const struct profile *p, const frame_id *path, size_t n,
-		   struct entry *e) MUST_CHECK;
-const char *entry_kind_name(enum entry_kind k); /* "hypercall", "exit" … */
-/* Whether a function of Linux is one of those that enter Xen. */
-bool entry_is_stub(const char *name);
 
 /* ---- summary: a view in a few lists (summary.c) ---- */
 
@@ -304,13 +298,6 @@ struct summary_hypercall {
 	bool idle; /* the caller waits for work */
 };
 
-/* Time in the hypervisor by how it was entered. */
-struct summary_entry {
-	enum entry_kind kind;
-	str_id name;
-	u64 weight, idle;
-};
-
 struct summary {
 	u64 total, idle;
 	u64 by_space[SPACE_NR]; /* of the innermost frame */
@@ -318,7 +305,8 @@ struct summary {
 	VEC(struct summary_part) processes;     /* the outermost frame: comm, [guest], [xen] */
 	VEC(struct summary_function) functions; /* all, the largest self first */
 	VEC(struct summary_hypercall) hypercalls;
-	VEC(struct summary_entry) entries; /* time in hypervisor frames by how it was entered */
+	VEC(struct summary_part) entries; /* hypervisor frames by the function that its entry code
+					     calls: hypercall or exit */
 	VEC(u32) stacks; /* nodes of the view, the largest self first, at most `max_stacks` */
 };
 

@@ -43,8 +43,7 @@ static int cmp_frame(const void *pa, const void *pb)
 	return view_cmp_frames(sort_profile, *(const frame_id *)pa, *(const frame_id *)pb);
 }
 
-/* rank[frame]: its place in the order. */
-static u32 *frame_ranks(const struct profile *p)
+u32 *view_frame_ranks(const struct profile *p, u32 **frames)
 {
 	u32 *order = xcalloc(p->frames.n, sizeof(*order));
 	u32 *rank = xcalloc(p->frames.n, sizeof(*rank));
@@ -53,10 +52,11 @@ static u32 *frame_ranks(const struct profile *p)
 	for (i = 0; i < p->frames.n; i++)
 		order[i] = i;
 	sort_profile = p;
-	qsort(order, p->frames.n, sizeof(*order), cmp_frame);
+	if (p->frames.n)
+		qsort(order, p->frames.n, sizeof(*order), cmp_frame);
 	for (i = 0; i < p->frames.n; i++)
 		rank[order[i]] = i;
-	free(order);
+	*frames = order;
 	return rank;
 }
 
@@ -98,10 +98,10 @@ static u32 family(const struct siblings *s, u32 node)
 
 /* Two stable counting sorts: by the rank of the frame, then by parent. */
 static void siblings_init(struct siblings *s, const struct profile *p, const struct contexts *t,
-			  const u64 *kept)
+			  const u64 *kept, const u32 *rank)
 {
 	const struct cct_node *nodes = t->nodes;
-	u32 *rank, *count, *by_rank, i, words = t->n / 64 + 1, families = 0, members = 0;
+	u32 *count, *by_rank, i, words = t->n / 64 + 1, families = 0, members = 0;
 
 	s->several = xcalloc(words, sizeof(*s->several));
 	s->before = xcalloc(words, sizeof(*s->before));
@@ -112,7 +112,6 @@ static void siblings_init(struct siblings *s, const struct profile *p, const str
 		s->before[i] = families;
 		families += (u32)__builtin_popcountll(s->several[i]);
 	}
-	rank = frame_ranks(p);
 	count = xcalloc(p->frames.n + 1, sizeof(*count));
 	s->start = xcalloc((size_t)families + 2, sizeof(*s->start));
 	for (i = 1; i < t->n; i++)
@@ -128,7 +127,6 @@ static void siblings_init(struct siblings *s, const struct profile *p, const str
 		if (bit(s->several, nodes[i].parent) && bit(kept, i))
 			by_rank[count[rank[nodes[i].frame]]++] = i;
 	free(count);
-	free(rank);
 	for (i = 0; i < families; i++)
 		s->start[i + 2] += s->start[i + 1];
 	s->child = xcalloc(members, sizeof(*s->child));
@@ -145,6 +143,11 @@ static void siblings_release(struct siblings *s)
 	free(s->child);
 }
 
+static bool has_weight(const struct contexts *t, u32 i)
+{
+	return (i < t->self_n && t->self[i]) || (t->base && t->base[i]);
+}
+
 /* Bits of the contexts that have weight at or below them: parents have smaller ids than their
  * children. */
 static u64 *kept_of(const struct contexts *t, u32 *n)
@@ -154,7 +157,7 @@ static u64 *kept_of(const struct contexts *t, u32 *n)
 
 	*n = 1;
 	for (i = t->n - 1; i > 0; i--)
-		if (bit(kept, i) || (i < t->self_n && t->self[i]) || (t->base && t->base[i])) {
+		if (bit(kept, i) || has_weight(t, i)) {
 			set_bit(kept, i);
 			set_bit(kept, t->nodes[i].parent);
 			++*n;
@@ -184,34 +187,85 @@ static u32 next_sibling(struct pending *f, const struct siblings *s, const struc
 	return cur;
 }
 
-void view_walk(struct view *v, const struct profile *p, const struct contexts *t)
+static void set_walked(struct view *v, struct walked *w, const struct contexts *t, u32 i,
+		       u32 context, u32 depth)
 {
-	VEC(struct pending) open = { 0 };
-	struct siblings s;
-	struct walked *w;
-	u32 i, n, depth = 0, cur = 0;
-	u64 *kept = kept_of(t, &n);
+	*w = (struct walked){ t->nodes[context].frame, depth,
+			      context < t->self_n ? t->self[context] : 0 };
+	if (t->base)
+		v->base.v[i].self = t->base[context];
+	if (t->place)
+		t->place[context] = i;
+	v->max_depth = MAX(v->max_depth, depth);
+}
 
-	siblings_init(&s, p, t, kept);
-	/* Nodes twice as large are made out of these from the first one on: at the end of the room
-	 * none is overtaken. */
-	v->nodes.v = xreallocarray(NULL, n, sizeof(*v->nodes.v));
+/* Room for n nodes.  Nodes twice as large are made out of the walked ones from the first one on: at
+ * the end of the room none is overtaken. */
+static struct walked *walk_room(struct view *v, const struct contexts *t, u32 n)
+{
+	v->nodes.v = xreallocarray(v->nodes.v, n, sizeof(*v->nodes.v));
 	v->nodes.n = v->nodes.cap = n;
-	w = (struct walked *)v->nodes.v + n;
 	if (t->base) {
+		v->base.n = 0;
 		vec_reserve(&v->base, n);
 		v->base.n = n;
 	}
+	return (struct walked *)v->nodes.v + n;
+}
+
+/* Contexts that are in order already and all have weight, as those of a batch; false: they are not.
+ */
+static bool walk_straight(struct view *v, const struct contexts *t, const u32 *rank)
+{
+	VEC(u32) path = { 0 }; /* the last context by depth */
+	struct walked *w = walk_room(v, t, t->n);
+	u32 i, depth = 0;
+
+	vec_push(&path, 0);
+	set_walked(v, w, t, 0, 0, 0);
+	for (i = 1; i < t->n; i++) {
+		const struct cct_node *n = &t->nodes[i];
+
+		if (n->parent != i - 1) {
+			if (!has_weight(t, i - 1))
+				break; /* a leaf without any */
+			while (depth && path.v[depth] != n->parent)
+				depth--;
+			if (path.v[depth] != n->parent ||
+			    rank[t->nodes[path.v[depth + 1]].frame] >= rank[n->frame])
+				break;
+		}
+		depth++;
+		path.n = depth;
+		vec_push(&path, i);
+		set_walked(v, w + i, t, i, i, depth);
+	}
+	vec_release(&path);
+	return i == t->n && (i == 1 || has_weight(t, i - 1));
+}
+
+void view_walk(struct view *v, const struct profile *p, const struct contexts *t)
+{
+	VEC(struct pending) open = { 0 };
+	u32 i, n, depth = 0, cur = 0, *order, *rank = view_frame_ranks(p, &order);
+	struct siblings s;
+	struct walked *w;
+	u64 *kept;
+
+	free(order);
+	if (walk_straight(v, t, rank)) {
+		free(rank);
+		return;
+	}
+	v->max_depth = 0;
+	kept = kept_of(t, &n);
+	siblings_init(&s, p, t, kept, rank);
+	free(rank);
+	w = walk_room(v, t, n);
 	if (t->place)
 		memset(t->place, 0xff, t->n * sizeof(*t->place));
 	for (i = 0;; i++) {
-		w[i] = (struct walked){ t->nodes[cur].frame, depth,
-					cur < t->self_n ? t->self[cur] : 0 };
-		if (t->base)
-			v->base.v[i].self = t->base[cur];
-		if (t->place)
-			t->place[cur] = i;
-		v->max_depth = MAX(v->max_depth, depth);
+		set_walked(v, w + i, t, i, cur, depth);
 		depth++;
 		if (bit(s.several, cur)) {
 			u32 k = family(&s, cur);
@@ -361,16 +415,6 @@ static bool is_idle_name(const char *name)
 		"do_idle",
 		"cpu_idle_poll",
 		"cpu_startup_entry",
-		/* guests: FreeBSD, NetBSD, OpenBSD, illumos */
-		"acpi_cpu_c1",
-		"acpi_cpu_idle",
-		"cpu_idle_acpi",
-		"cpu_idle_mwait",
-		"sched_idletd",
-		"x86_cpu_idle_halt",
-		"x86_stihlt",
-		"cpu_idle_cycle",
-		"cpu_idle",
 	};
 	size_t i;
 
@@ -378,6 +422,11 @@ static bool is_idle_name(const char *name)
 		if (!strcmp(name, names[i]))
 			return true;
 	return false;
+}
+
+static bool is_hypercall_stub(const char *name)
+{
+	return !strncmp(name, "xen_hypercall_", 14) || !strcmp(name, "hypercall_page");
 }
 
 /* 1: waits for work, 0: works, -1: the next outer frame tells. */
@@ -390,10 +439,10 @@ static int idle_frame(const struct profile *p, frame_id id)
 		return 0;
 	if (is_idle_name(name))
 		return 1;
-	return f->flags & FRAME_INLINED || entry_is_stub(name) ? -1 : 0;
+	return f->flags & FRAME_INLINED || is_hypercall_stub(name) ? -1 : 0;
 }
 
-bool view_path_is_idle(const struct profile *p, const frame_id *path, size_t n)
+static bool is_idle(const struct profile *p, const frame_id *path, size_t n)
 {
 	int idle = -1;
 
@@ -414,7 +463,7 @@ bool view_is_idle(const struct view *v, u32 node)
 static bool needs_rewrite(const struct view_opts *o)
 {
 	return o->event < 0 || o->invert || o->collapse_recursion || o->no_idle || o->only ||
-	       o->hide || o->focus || o->prune || o->by_module || o->by_entry;
+	       o->hide || o->focus || o->prune || o->by_module;
 }
 
 static frame_id group_frame(struct profile *p, str_id name, u8 space)
@@ -439,12 +488,9 @@ static bool rewrite_path(struct rewrite *rw)
 	const struct view_opts *o = rw->o;
 	size_t n = rw->path.n, i, k;
 	frame_id *path = rw->path.v;
-	struct entry entry;
 	bool found;
 
-	if (o->by_entry && !entry_of_path(rw->p, path, n, &entry))
-		return false;
-	if (o->no_idle && view_path_is_idle(rw->p, path, n))
+	if (o->no_idle && is_idle(rw->p, path, n))
 		return false;
 	if (o->only) {
 		for (i = 0, found = false; i < n && !found; i++)
@@ -489,16 +535,6 @@ static bool rewrite_path(struct rewrite *rw)
 			path[n - 1 - i] = f;
 		}
 	rw->path.n = n;
-	if (o->by_entry) {
-		str_id kind = strtab_adds(rw->p->strings, entry_kind_name(entry.kind));
-
-		vec_push(&rw->path, 0);
-		vec_push(&rw->path, 0);
-		path = rw->path.v;
-		memmove(path + 2, path, n * sizeof(*path));
-		path[0] = group_frame(rw->p, kind, SPACE_NONE);
-		path[1] = group_frame(rw->p, entry.name, SPACE_NONE);
-	}
 	return true;
 }
 

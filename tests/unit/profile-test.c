@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* profile: identity of frames, the tree, views. Right answers are counted by hand. */
+#include <stdlib.h>
+
 #include "profile/profile.h"
 #include "tests/unit/tap.h"
 
@@ -239,6 +241,75 @@ static void test_last(void)
 	EQ(p.nodes.n, 1);
 }
 
+/* Stacks by chance, with much in common, ends within others and doubles; a batch of `size`, or one
+ * by one (0). The text of the view. */
+static char *random_stacks(u32 size, bool *ordered)
+{
+	static const char *const names[] = { "m", "B", "c", "f", "e", "Q", "g", "a", "long_name" };
+	struct profile_batch batch = { 0 };
+	frame_id frames[40];
+	u64 state = 7;
+	u32 i, k, n, event;
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	event = profile_event(&p, strtab_adds(&strings, "cycles"));
+	*ordered = true;
+	for (i = 0; i < 3000; i++) {
+		node_id node = 0;
+
+		n = (u32)(state >> 33) % 40;
+		for (k = 0; k < n; k++) {
+			state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+			/* The deeper the less in common. */
+			frames[k] = frame(names[(state >> 40) % (1 + k / 2) % ARRAY_SIZE(names)],
+					  k % 7 ? SPACE_USER : SPACE_HV);
+		}
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		if (size) {
+			profile_batch_add(&batch, frames, n / 2, frames + n / 2, n - n / 2);
+		} else {
+			for (k = 0; k < n; k++)
+				node = profile_child(&p, node, frames[k]);
+			profile_add(&p, event, node, 1, 1);
+		}
+		if (size && (batch.stacks.n == size || i == 2999)) {
+			profile_batch_place(&p, &batch, i);
+			for (k = 0; k < batch.stacks.n; k++)
+				profile_add(&p, event, batch.stacks.v[k].node, 1, 1);
+			profile_batch_clear(&batch);
+		}
+	}
+	profile_batch_release(&batch);
+	/* In preorder, each node's parent is the node before it or one above that. */
+	for (i = 1; i < p.nodes.n; i++) {
+		for (k = i - 1; k != p.nodes.v[i].parent && k; k = p.nodes.v[k].parent)
+			;
+		*ordered &= k == p.nodes.v[i].parent;
+	}
+	return xstrdup(dump(&(struct view_opts){ 0 }));
+}
+
+static void test_batch(void)
+{
+	static const u32 sizes[] = { 1, 2, 100, 1500, 3000 };
+	bool ordered;
+	char *expected = random_stacks(0, &ordered), *got;
+	u32 nodes = (u32)p.nodes.n;
+	size_t i;
+
+	OK(!ordered);
+	OK(nodes > 10000);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		got = random_stacks(sizes[i], &ordered);
+		OK(!strcmp(got, expected));
+		EQ(p.nodes.n, nodes);
+		EQ(ordered, sizes[i] == 3000);
+		free(got);
+	}
+	free(expected);
+}
+
 int main(void)
 {
 	strtab_init(&strings);
@@ -250,6 +321,7 @@ int main(void)
 	test_place();
 	test_edges();
 	test_last();
+	test_batch();
 	profile_release(&p);
 	strtab_release(&strings);
 	return tap_done();

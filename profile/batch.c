@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Many stacks into the tree at once, in order: what stacks have in common is
+ * then found by looking at the one before, and the nodes of a subtree lie
+ * together.  One by one, each step of each stack would be a look into a part of
+ * a large tree that no cache holds.
+ */
+#include <stdlib.h>
+
+#include "profile/layout.h"
+
+/* A stack while it is sorted. */
+struct item {
+	u64 key;   /* two of its codes, those that are compared at present */
+	u32 at;    /* its first code */
+	u32 stack; /* in batch.stacks */
+};
+
+/* Items that are equal in all codes before `depth`. */
+struct range {
+	u32 first, n, depth;
+};
+
+/* Behind the 0 that ends a stack all is 0. */
+static u64 load_key(const u32 *code)
+{
+	return code[0] ? (u64)code[0] << 32 | code[1] : 0;
+}
+
+/* Codes behind those of the keys, which are equal. */
+static bool rest_less(const u32 *codes, const struct item *a, const struct item *b, u32 depth)
+{
+	const u32 *p = codes + a->at + depth, *q = codes + b->at + depth;
+
+	while (*p == *q && *p) {
+		p++;
+		q++;
+	}
+	return *p < *q;
+}
+
+static bool item_less(const u32 *codes, const struct item *a, const struct item *b, u32 depth)
+{
+	if (a->key != b->key)
+		return a->key < b->key;
+	return (u32)a->key && rest_less(codes, a, b, depth + 2);
+}
+
+static void insertion_sort(struct item *v, u32 n, const u32 *codes, u32 depth)
+{
+	u32 i, k;
+
+	for (i = 1; i < n; i++) {
+		struct item x = v[i];
+
+		for (k = i; k && item_less(codes, &x, &v[k - 1], depth); k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
+static u64 median(u64 a, u64 b, u64 c)
+{
+	return a < b ? (b < c ? b : MAX(a, c)) : (a < c ? a : MAX(b, c));
+}
+
+/*
+ * Quicksort in three parts, where the middle one goes on with the next codes.  Pivots are taken by
+ * chance, so that no input makes it slow.
+ */
+static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed)
+{
+	VEC(struct range) todo = { 0 };
+	u32 i;
+
+	vec_push(&todo, ((struct range){ 0, n, 0 }));
+	while (todo.n) {
+		struct range r = todo.v[--todo.n];
+		struct item *x = v + r.first;
+		u32 less = 0, more = r.n;
+		u64 pivot, lot;
+
+		if (r.n <= 12) {
+			insertion_sort(x, r.n, codes, r.depth);
+			continue;
+		}
+		lot = seed = hash_u64(seed + r.n);
+		pivot = median(x[(u32)lot % r.n].key, x[(lot >> 32) % r.n].key, x[r.n / 2].key);
+		for (i = 0; i < more;) {
+			struct item t = x[i];
+
+			if (t.key < pivot) {
+				x[i++] = x[less];
+				x[less++] = t;
+			} else if (t.key > pivot) {
+				x[i] = x[--more];
+				x[more] = t;
+			} else {
+				i++;
+			}
+		}
+		vec_push(&todo, ((struct range){ r.first, less, r.depth }));
+		vec_push(&todo, ((struct range){ r.first + more, r.n - more, r.depth }));
+		if (more - less < 2 || !(u32)pivot)
+			continue;
+		for (i = less; i < more; i++)
+			x[i].key = load_key(codes + x[i].at + r.depth + 2);
+		vec_push(&todo, ((struct range){ r.first + less, more - less, r.depth + 2 }));
+	}
+	vec_release(&todo);
+}
+
+void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
+		       const frame_id *inner, u32 n_inner)
+{
+	u32 i, *code;
+
+	vec_push(&b->stacks, ((struct profile_stack){ .at = (u32)b->codes.n }));
+	vec_reserve(&b->codes, (size_t)n_outer + n_inner + 1);
+	code = b->codes.v + b->codes.n;
+	for (i = 0; i < n_outer; i++)
+		*code++ = outer[i] + 1;
+	for (i = 0; i < n_inner; i++)
+		*code++ = inner[i] + 1;
+	*code = 0;
+	b->codes.n += (size_t)n_outer + n_inner + 1;
+}
+
+/* A node of the stack that is at hand. */
+struct step {
+	node_id node;
+	bool fresh; /* it had no child when it was come to: all below is of the stacks before */
+};
+
+/* The stacks go in by `items`; the frame of a code is frame[code - 1], or code - 1. */
+static void build(struct profile *p, struct profile_batch *b, const struct item *items,
+		  const frame_id *frame)
+{
+	u32 n = (u32)b->stacks.n, none = 0, i, k, ahead;
+	VEC(struct step) path = { 0 };
+	const u32 *last = &none;
+
+	vec_push(&path, ((struct step){ 0, !p->nodes.v[0].child }));
+	for (i = 0; i < n; i++) {
+		struct profile_stack *s = &b->stacks.v[items[i].stack];
+		const u32 *code = b->codes.v + s->at;
+
+		ahead = MIN(i + 8, n - 1);
+		__builtin_prefetch(b->codes.v + b->stacks.v[items[ahead].stack].at);
+		for (k = 0; code[k] == last[k] && code[k]; k++)
+			;
+		path.n = k + 1;
+		for (; code[k]; k++) {
+			struct step up = path.v[k], step;
+			frame_id f = frame ? frame[code[k] - 1] : code[k] - 1;
+
+			step.node = up.fresh ? profile_new_child(p, up.node, f)
+					     : profile_child(p, up.node, f);
+			step.fresh = !p->nodes.v[step.node].child;
+			vec_push(&path, step);
+		}
+		s->node = path.v[k].node;
+		last = code;
+	}
+	vec_release(&path);
+}
+
+void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed)
+{
+	u32 n = (u32)b->stacks.n, i;
+	struct item *items = xcalloc(n, sizeof(*items));
+	u32 *rank = NULL, *order = NULL;
+
+	if (p->nodes.n == 1) {
+		rank = view_frame_ranks(p, &order);
+		for (i = 0; i < b->codes.n; i++)
+			if (b->codes.v[i])
+				b->codes.v[i] = rank[b->codes.v[i] - 1] + 1;
+	}
+	for (i = 0; i < n; i++) {
+		u32 at = b->stacks.v[i].at;
+
+		items[i] = (struct item){ load_key(b->codes.v + at), at, i };
+	}
+	sort_items(items, n, b->codes.v, seed);
+	build(p, b, items, order);
+	free(items);
+	free(rank);
+	free(order);
+}
+
+void profile_batch_clear(struct profile_batch *b)
+{
+	b->codes.n = b->stacks.n = 0;
+}
+
+void profile_batch_release(struct profile_batch *b)
+{
+	vec_release(&b->codes);
+	vec_release(&b->stacks);
+}
