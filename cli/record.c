@@ -56,8 +56,8 @@ static volatile sig_atomic_t caught, child;
 static void note_signal(int sig)
 {
 	caught = sig;
-	/* perf writes what it has at SIGINT; from a terminal it has got that itself. */
-	if (child && sig != SIGINT)
+	/* perf writes what it has at SIGINT; a second one, from the terminal, does no harm. */
+	if (child)
 		kill((pid_t)child, SIGINT);
 }
 
@@ -247,8 +247,10 @@ static int check_host(struct record *r, const struct host_facts *f)
 		return 0;
 	}
 	if (!r->force) {
-		tell("%s; 'xenflame doctor' says what to do, --force records all the same",
-		     host_level_text(f->level));
+		tell("%s; 'xenflame doctor' says what to do, --force records all the same%s",
+		     host_level_text(f->level),
+		     f->level >= HOST_KEYS ? ", --debug-keys=2 takes call traces by Xen's debug key"
+					   : "");
 		return -1;
 	}
 	return 0;

@@ -47,6 +47,7 @@ enum {
 	OPT_COLLAPSE,
 	OPT_BY_MODULE,
 	OPT_NO_IDLE,
+	OPT_BY_ENTRY,
 	OPT_REVERSE,
 	OPT_INVERTED,
 	OPT_TITLE,
@@ -149,6 +150,10 @@ const struct option_def draw_options[] = {
 	{ "collapse-recursion", OPT_COLLAPSE, ARG_NO, NULL, "direct recursion becomes one frame",
 	  NULL },
 	{ "by-module", OPT_BY_MODULE, ARG_NO, NULL, "one frame for a run of frames of one module",
+	  NULL },
+	{ "by-entry", OPT_BY_ENTRY, ARG_NO, NULL,
+	  "the hypervisor's stacks alone, below the hypercall, the guest's exit or\nthe exception "
+	  "that they are in",
 	  NULL },
 	{ "no-idle", OPT_NO_IDLE, ARG_NO, NULL, "leave out processors that wait for work", NULL },
 	{ "only", OPT_ONLY, ARG_YES, "REGEX", "only stacks with a frame of that name", NULL },
@@ -351,6 +356,7 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_INVERTED: a->render.icicle = true; break;
 	case OPT_COLLAPSE: a->view.collapse_recursion = true; break;
 	case OPT_BY_MODULE: a->view.by_module = true; break;
+	case OPT_BY_ENTRY: a->view.by_entry = true; break;
 	case OPT_NO_IDLE: a->view.no_idle = true; break;
 	case OPT_ONLY: a->view.only = arg; break;
 	case OPT_HIDE: a->view.hide = arg; break;
@@ -595,7 +601,8 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 
 	if (!v->nodes.v[0].total && !view_base_total(v, 0))
 		return error_set(err,
-				 a->view.only || a->view.hide || a->view.focus || a->view.no_idle
+				 a->view.by_entry ? "no stack is in the hypervisor or a hypercall"
+				 : a->view.only || a->view.hide || a->view.focus || a->view.no_idle
 					 ? "no stack passes --only, --hide, --focus or --no-idle"
 					 : "nothing to show: what is drawn adds up to 0");
 	if (a->open && !a->output && make_temporary(a, w, err))

@@ -295,6 +295,40 @@ static void write_hypercalls(struct report *r)
 		   100.0 * (double)idle / (double)s->total);
 }
 
+/* The hypervisor by hypercall, or by all else that it is entered for. */
+static void write_entries(struct report *r, bool hypercalls)
+{
+	const struct summary *s = &r->sum;
+	size_t i, n = 0;
+
+	for (i = 0; i < s->entries.n; i++) {
+		const struct summary_entry *e = &s->entries.v[i];
+
+		if ((e->kind == ENTRY_HYPERCALL) != hypercalls)
+			continue;
+		if (!n)
+			head(r,
+			     hypercalls ? "In the hypervisor, by hypercall"
+					: "In the hypervisor, by exit and other reasons",
+			     hypercalls ? "Share | Weight | Hypercall" : "Share | Weight | Reason");
+		if (n++ >= r->top)
+			continue;
+		row(r);
+		put_share(r, e->weight);
+		cell(r);
+		put_weight(r, e->weight);
+		cell(r);
+		if (!hypercalls)
+			buf_printf(r->out, "%s: ", entry_kind_name(e->kind));
+		put_id(r, e->name);
+		if (e->idle)
+			buf_printf(r->out, " (%.2f%% idle)",
+				   100.0 * (double)e->idle / (double)s->total);
+		end(r);
+	}
+	rest(r, n);
+}
+
 static void write_functions(struct report *r, bool by_total)
 {
 	size_t i;
@@ -367,9 +401,8 @@ static void write_text(struct report *r)
 	write_parts(r, "By process", "Share | Weight | Process", r->sum.processes.v,
 		    r->sum.processes.n);
 	write_hypercalls(r);
-	if (r->sum.entries.n)
-		write_parts(r, "In the hypervisor, by hypercall and exit",
-			    "Share | Weight | Function", r->sum.entries.v, r->sum.entries.n);
+	write_entries(r, true);
+	write_entries(r, false);
 	write_functions(r, false);
 	write_functions(r, true);
 	write_stacks(r);
@@ -488,7 +521,17 @@ static void write_json(struct report *r)
 		buf_puts(b, s->hypercalls.v[i].idle ? "true}" : "false}");
 	}
 	buf_putc(b, ']');
-	json_parts(r, "hypervisor_entries", s->entries.v, s->entries.n);
+	json_key(b, ",\n", "hypervisor_entries");
+	buf_putc(b, '[');
+	for (i = 0; i < s->entries.n; i++) {
+		buf_puts(b, i ? ",\n" : "\n");
+		json_str(b, "{", "kind", entry_kind_name(s->entries.v[i].kind));
+		json_str(b, ",", "name", strtab_get(&r->run->strings, s->entries.v[i].name));
+		json_num(b, ",", "weight", s->entries.v[i].weight);
+		json_num(b, ",", "idle", s->entries.v[i].idle);
+		buf_putc(b, '}');
+	}
+	buf_putc(b, ']');
 	json_key(b, ",\n", "functions");
 	buf_putc(b, '[');
 	for (i = 0; i < s->functions.n; i++) {

@@ -65,7 +65,7 @@ _xenflame()
 			--input-format --event --weight --comm --pid --tid --cpu --time --dso --guest --host --threads
 			--xen-syms --kallsyms --vmlinux --guest-kallsyms --symfs --debug-dir --debuginfod --offline --force
 			--no-inline --raw-names --srcline --addrs
-			--group --annotate --reverse --inverted --collapse-recursion --by-module --no-idle
+			--group --annotate --reverse --inverted --collapse-recursion --by-module --by-entry --no-idle
 			--only --hide --focus --prune
 			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
 			--colors --bgcolors --palette-file --total --factor --flamechart --negate --plain-data --dark --scale --anonymous

@@ -16,7 +16,8 @@
 #include "host/host.h"
 #include "symbolize/symbolize.h"
 
-#define SECURE_BOOT "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+#define SECURE_BOOT  "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+#define KEYS_COMMAND "xenflame record --debug-keys=2 -- sleep 60"
 /* Of functions with a frame pointer: 2 % are measured in builds without, 62 % with. */
 #define FRAME_POINTER_SHARE 0.2
 
@@ -28,7 +29,7 @@ struct doctor {
 	struct buf xl_info, xl_dmesg, dmesg;
 	bool have_xl_info, have_xl_dmesg, have_dmesg;
 	bool dom0, pv, vpmu_on, driver, patched, patched_linux, frame_pointers;
-	bool have_perf;
+	bool have_perf, bits_32;
 	long features; /* -1: not known */
 	u64 cpus;      /* physical, 0: not known */
 	u8 build_id[20];
@@ -138,6 +139,11 @@ static const char *xen_log(struct doctor *d, const char *what)
 	return log_line(d, d->have_xl_dmesg, &d->xl_dmesg, what);
 }
 
+static const char *dom0_log(struct doctor *d, const char *what)
+{
+	return log_line(d, d->have_dmesg, &d->dmesg, what);
+}
+
 /* Xen's command line, or NULL. */
 static const char *xen_command_line(struct doctor *d)
 {
@@ -199,6 +205,7 @@ static void gather(struct doctor *d)
 		s += strspn(s, " ");
 		s += strcspn(s, " ");
 		s += strspn(s, " ");
+		d->bits_32 = strstr(s, " i686") || strstr(s, " i586") || strstr(s, " i386");
 		if (*s)
 			d->f->kernel = keepf(d, "%.*s", (int)MIN(strcspn(s, " \n"), (size_t)200),
 					     s);
@@ -250,7 +257,10 @@ static void check_dom0(struct doctor *d)
 
 	type = read_line(d, "/sys/hypervisor/guest_type", NULL);
 	d->pv = !type || !strcmp(type, "PV");
-	if (!type)
+	if (d->bits_32)
+		add(d, "dom0-type", HOST_BAD, "a 32-bit kernel: Xen lets it count itself alone",
+		    "boot a 64-bit dom0 kernel", NULL);
+	else if (!type)
 		add(d, "dom0-type", HOST_UNKNOWN,
 		    "the kernel does not tell whether it is PV or PVH", NULL, NULL);
 	else if (d->pv)
@@ -280,12 +290,13 @@ static int boot_configs(struct doctor *d, const char **which)
 	int found = -1, one;
 	size_t i, pass;
 
-	/* Those with the whole version first, then Debian's way: xen-4.17-amd64.config. */
-	for (pass = 0; names && pass < 2 && found == -1; pass++) {
+	/* The very name first (XCP-ng has xen-4.17.6-2.config and xen-4.17.6-2-d.config), then
+	 * those with the whole version, then Debian's way: xen-4.17-amd64.config. */
+	for (pass = 0; names && pass < 3 && found == -1; pass++) {
 		const char *full = d->f->xen, *dot = strchr(full, '.');
 		size_t n = strlen(full);
 
-		if (pass) {
+		if (pass == 2) {
 			dot = dot ? strchr(dot + 1, '.') : NULL;
 			if (!dot)
 				break;
@@ -297,7 +308,8 @@ static int boot_configs(struct doctor *d, const char **which)
 
 			if (strncmp(names[i], "xen-", 4) || strncmp(names[i] + 4, full, n) ||
 			    len < n + 11 || strcmp(names[i] + len - 7, ".config") ||
-			    (names[i][4 + n] != '.' && names[i][4 + n] != '-'))
+			    (names[i][4 + n] != '.' && names[i][4 + n] != '-') ||
+			    (!pass && len != n + 11))
 				continue;
 			path = path_join("/boot", names[i]);
 			one = host_read(d->h, path, &b) ? -1 : config_says(buf_str(&b));
@@ -424,6 +436,22 @@ static void check_symbols(struct doctor *d)
 		    advice(d, ADVICE_SYMBOLS, NULL));
 }
 
+/* XCP-ng's builds say it by a symbol in the table that is installed with them. */
+static bool map_says(struct doctor *d, const char **which)
+{
+	char *path = d->f->xen ? xasprintf("/boot/xen-syms-%s.map", d->f->xen) : NULL;
+	struct buf b = BUF_INIT;
+	bool says = false;
+
+	if (path && !host_read(d->h, path, &b) && strstr(buf_str(&b), "XEN_FRAME_POINTER")) {
+		*which = keepf(d, "%s", path);
+		says = true;
+	}
+	buf_release(&b);
+	free(path);
+	return says;
+}
+
 static void check_frame_pointers(struct doctor *d)
 {
 	struct buf b = BUF_INIT;
@@ -447,6 +475,8 @@ static void check_frame_pointers(struct doctor *d)
 				     d->symbols, share * 100);
 		}
 	}
+	if (says < 0 && map_says(d, &from))
+		says = 1;
 	if (says < 0)
 		says = boot_configs(d, &from);
 	d->frame_pointers = says == 1;
@@ -489,7 +519,8 @@ static void vpmu_off(struct doctor *d)
 		add(d, "vpmu", HOST_BAD,
 		    keepf(d, "Xen does not know the performance counters of this processor: '%s'",
 			  line),
-		    "Xen with the patches can sample by a timer instead of counters",
+		    "Xen with the patches can sample by a timer instead of counters; without them "
+		    "use the debug key (see 'keys')",
 		    advice(d, ADVICE_BOOT_OPTION, "vpmu=timer"));
 	} else if (option_is_on(option)) {
 		add(d, "vpmu", HOST_BAD,
@@ -509,7 +540,7 @@ static void vpmu_off(struct doctor *d)
 
 static void check_vpmu(struct doctor *d)
 {
-	const char *mode, *features;
+	const char *mode, *features, *line;
 	int e;
 
 	mode = read_line(d, HOST_PMU_MODE, &e);
@@ -517,6 +548,8 @@ static void check_vpmu(struct doctor *d)
 	if (mode)
 		add(d, "vpmu", HOST_OK, "vPMU is on", NULL, NULL);
 	else if (e == EOPNOTSUPP)
+		vpmu_off(d);
+	else if ((e == EACCES || e == EPERM) && dom0_log(d, "VPMU disabled by hypervisor"))
 		vpmu_off(d);
 	else if (e == EACCES || e == EPERM)
 		add(d, "vpmu", HOST_UNKNOWN, "/sys/hypervisor/pmu/pmu_mode cannot be read",
@@ -543,22 +576,27 @@ static void check_vpmu(struct doctor *d)
 	}
 
 	d->driver = host_exists(d->h, "/sys/bus/event_source/devices/cpu");
+	line = dom0_log(d, "Performance Events: ");
+	line = line ? keepf(d, " (its log: '%s')", line) : "";
 	if (d->driver)
 		add(d, "pmu-driver", HOST_OK, "dom0's kernel has counters of the processor", NULL,
 		    NULL);
 	else if (d->vpmu_on)
 		add(d, "pmu-driver", HOST_BAD,
-		    "vPMU is on, but dom0's kernel has no counters: perf falls back to a software "
-		    "clock, whose samples it "
-		    "then marks as a guest's, with address 0",
+		    keepf(d,
+			  "vPMU is on, but dom0's kernel has no counters%s: perf falls back to a "
+			  "software clock, whose samples it then marks as a guest's, with address "
+			  "0",
+			  line),
 		    "see why in dom0's log; until that is solved start Xen with vpmu=off to record "
 		    "dom0 at least",
 		    "dmesg | grep -i -e vpmu -e 'performance events'");
 	else
 		add(d, "pmu-driver", HOST_BAD,
-		    "dom0's kernel has no counters of the processor: perf records by a software "
-		    "clock, which "
-		    "stops at the hypervisor's door",
+		    keepf(d,
+			  "dom0's kernel has no counters of the processor%s: perf records by a "
+			  "software clock, which stops at the hypervisor's door",
+			  line),
 		    d->pv ? "they come with vPMU" : NULL, NULL);
 }
 
@@ -679,20 +717,24 @@ static void check_secure_boot(struct doctor *d)
 	bool secure = !host_read(d->h, SECURE_BOOT, &b) && b.n >= 5 && b.p[4] == 1;
 
 	buf_release(&b);
+	/* dom0 does not always see the variables. */
+	secure = secure || dom0_log(d, "Secure boot enabled");
+	if (!lockdown && dom0_log(d, "Kernel is locked down"))
+		lockdown = "[integrity]";
 	if (secure)
 		add(d, "secure-boot", HOST_WARN,
 		    "secure boot is on: Xen's command line comes from the signed image and cannot "
 		    "be edited",
 		    "switch secure boot off for the time of the profile, or use the debug key (see "
 		    "'keys')",
-		    NULL);
+		    KEYS_COMMAND);
 	else if (lockdown &&
 		 (strstr(lockdown, "[integrity]") || strstr(lockdown, "[confidentiality]")))
 		add(d, "secure-boot", HOST_WARN,
 		    keepf(d, "dom0's kernel is locked down: %s", lockdown),
 		    "perf may be refused; boot with lockdown=none, or use the debug key (see "
 		    "'keys')",
-		    NULL);
+		    KEYS_COMMAND);
 	else
 		add(d, "secure-boot", HOST_OK, "neither secure boot nor lockdown", NULL, NULL);
 }
@@ -789,7 +831,7 @@ static void check_mode(struct doctor *d)
 		add(d, "mode", HOST_WARN,
 		    keepf(d,
 			  "'%s'; %" PRIu64 " guests run, and while one of them uses vPMU Xen "
-					   "refuses 'all' (device or resource "
+			  "refuses 'all' (device or resource "
 			  "busy)",
 			  mode, guests),
 		    "when refused: shut the guests that use vPMU down, or use 'hv', which is "
@@ -844,15 +886,15 @@ static void check_keys(struct doctor *d)
 	else if (!size)
 		add(d, "keys", HOST_WARN,
 		    "Xen's debug key d prints the hypervisor's call traces without any of the "
-		    "above, but the console's memory of "
-		    "16 KiB holds a few only",
-		    "give it more", advice(d, ADVICE_BOOT_OPTION, "conring_size=4M"));
+		    "above, but the console's memory of 16 KiB (64 KiB on XCP-ng) holds a few only",
+		    "give it more, then record by the key",
+		    keepf(d, "%s\n" KEYS_COMMAND,
+			  advice(d, ADVICE_BOOT_OPTION, "conring_size=4M")));
 	else
 		add(d, "keys", HOST_OK,
 		    "Xen's debug key d prints the hypervisor's call traces without any of the "
-		    "above; xenflame reads them",
-		    NULL,
-		    "for i in $(seq 60); do xl debug-keys d; sleep 1; done; xl dmesg >console.txt");
+		    "above; record samples by it",
+		    NULL, KEYS_COMMAND);
 }
 
 static void judge(struct doctor *d)

@@ -11,8 +11,9 @@
 
 #include "perf/svg.h"
 
-#define JSON_MAX  ((size_t)1 << 30) /* unpacked */
-#define DEPTH_MAX 64                /* nesting of JSON that is passed over */
+#define BLOCK_VERSION 2
+#define JSON_MAX      ((size_t)1 << 30) /* unpacked */
+#define DEPTH_MAX     64                /* nesting of JSON that is passed over */
 
 const char *svg_find_data(const char *p, size_t n, size_t *len, bool *encoded)
 {
@@ -258,29 +259,32 @@ static void skip_value(struct json *j)
 
 typedef VEC(u64) u64_column;
 
-struct block {
-	VEC(str_id) strings;
-	VEC(u8) spaces;
-	u64_column name, suffix, module, file, line, space, flags; /* of frames */
-	u64_column up, callee, fresh, self, base;                  /* of nodes */
-	VEC(u32) frame; /* by node, from callee and fresh */
-	struct buf unit, event;
-	double factor;
-};
-
+/* Strings of digits to the base of 64: the lowest ones of all items, then the next ones … */
 static void get_column(struct json *j, u64_column *c)
 {
-	u64 v;
+	u32 shift = 0;
+	size_t i;
 
 	c->n = 0;
 	want(j, '[');
-	if (eat(j, ']'))
-		return;
 	do {
-		v = get_u64(j);
-		if (j->bad)
-			return;
-		vec_push(c, v);
+		want(j, '"');
+		for (i = 0; !j->bad && j->p < j->end && *j->p != '"'; i++, j->p++) {
+			int d = base64_digit(*j->p);
+
+			if (d < 0 || shift > 60 || (shift == 60 && d > 15))
+				j->bad = true;
+			else if (!shift)
+				vec_push(c, (u64)d);
+			else if (i < c->n)
+				c->v[i] |= (u64)d << shift;
+			else
+				j->bad = true;
+		}
+		want(j, '"');
+		if (shift && i != c->n)
+			j->bad = true;
+		shift += 6;
 	} while (eat(j, ','));
 	want(j, ']');
 }
@@ -313,6 +317,26 @@ static void get_columns(struct json *j, const struct member *members, size_t n)
 	buf_release(&key);
 }
 
+/* A weight by node: of chains' last nodes, and of others where it is not 0. */
+struct weights {
+	u64_column leaf, inner, gap;
+};
+
+struct block {
+	u64 version;
+	struct buf texts; /* strings without the starts that they share, one behind the other */
+	VEC(size_t) text_ends;
+	u64_column shared;
+	VEC(str_id) strings;
+	VEC(u8) spaces;
+	u64_column name, suffix, module, file, line, space, flags; /* of frames */
+	u64_column run, up, callee, more, fresh;                   /* of nodes */
+	struct weights self, base;
+	VEC(struct svg_node) nodes; /* behind the root */
+	struct buf unit, event;
+	double factor;
+};
+
 /* Numbers are shown multiplied by options.factor: 0.01 for a picture of weights with two decimals.
  */
 static void get_options(struct json *j, struct block *b)
@@ -339,7 +363,7 @@ static void get_options(struct json *j, struct block *b)
 	buf_release(&key);
 }
 
-static void get_strings(struct json *j, struct block *b, struct strtab *st)
+static void get_strings(struct json *j, struct block *b)
 {
 	struct buf s = BUF_INIT;
 
@@ -347,7 +371,8 @@ static void get_strings(struct json *j, struct block *b, struct strtab *st)
 	if (!eat(j, ']')) {
 		do {
 			get_string(j, &s);
-			vec_push(&b->strings, strtab_add(st, s.p, s.n));
+			buf_put(&b->texts, s.p, s.n);
+			vec_push(&b->text_ends, b->texts.n);
 		} while (!j->bad && eat(j, ','));
 		want(j, ']');
 	}
@@ -373,7 +398,7 @@ static void get_spaces(struct json *j, struct block *b)
 	buf_release(&s);
 }
 
-static void get_block(struct json *j, struct block *b, struct strtab *st)
+static void get_block(struct json *j, struct block *b)
 {
 	const struct member frames[] = {
 		{ "name", &b->name },   { "suffix", &b->suffix }, { "module", &b->module },
@@ -381,8 +406,17 @@ static void get_block(struct json *j, struct block *b, struct strtab *st)
 		{ "flags", &b->flags },
 	};
 	const struct member nodes[] = {
-		{ "up", &b->up },     { "callee", &b->callee }, { "fresh", &b->fresh },
-		{ "self", &b->self }, { "base", &b->base },
+		{ "run", &b->run },
+		{ "up", &b->up },
+		{ "callee", &b->callee },
+		{ "more", &b->more },
+		{ "fresh", &b->fresh },
+		{ "self_leaf", &b->self.leaf },
+		{ "self_inner", &b->self.inner },
+		{ "self_gap", &b->self.gap },
+		{ "base_leaf", &b->base.leaf },
+		{ "base_inner", &b->base.inner },
+		{ "base_gap", &b->base.gap },
 	};
 	struct buf key = BUF_INIT;
 
@@ -391,7 +425,11 @@ static void get_block(struct json *j, struct block *b, struct strtab *st)
 		get_string(j, &key);
 		want(j, ':');
 		if (!strcmp(buf_str(&key), "strings"))
-			get_strings(j, b, st);
+			get_strings(j, b);
+		else if (!strcmp(buf_str(&key), "shared"))
+			get_column(j, &b->shared);
+		else if (!strcmp(buf_str(&key), "version"))
+			b->version = get_u64(j);
 		else if (!strcmp(buf_str(&key), "spaces"))
 			get_spaces(j, b);
 		else if (!strcmp(buf_str(&key), "frames"))
@@ -436,42 +474,102 @@ static bool is_mark(const struct strtab *st, str_id s)
 	return p[0] == '_' && p[1] == '[' && p[2] != 'h' && p[2] && p[3] == ']';
 }
 
+static int damaged(struct perf_reader *r, const char *what, size_t at, struct error *err)
+{
+	return error_set(err, "'%s': data block damaged: %s %zu", input_name(&r->in), what, at);
+}
+
+/* Puts the shared starts before the strings. */
+static int make_strings(struct perf_reader *r, struct block *b, struct error *err)
+{
+	struct buf s = BUF_INIT;
+	size_t done = 0, all = 0, i;
+	int ret = -1;
+
+	for (i = 0; i < b->text_ends.n; i++) {
+		size_t n = b->text_ends.v[i] - done;
+
+		/* Short items can stand for strings without end. */
+		if (i >= b->shared.n || b->shared.v[i] > s.n ||
+		    (all += b->shared.v[i] + n) > JSON_MAX) {
+			damaged(r, "string", i, err);
+			goto out;
+		}
+		s.n = b->shared.v[i];
+		buf_put(&s, b->texts.p + done, n);
+		done += n;
+		vec_push(&b->strings, strtab_add(r->strings, s.p, s.n));
+	}
+	ret = 0;
+out:
+	buf_release(&s);
+	return ret;
+}
+
+/* Which callee the next node is, where any has stood on its parent's frame before; two a digit. */
+struct ranks {
+	const struct block *b;
+	size_t taken, taken_more;
+};
+
+/* UINT64_MAX: there are no more. */
+static u64 next_rank(struct ranks *k)
+{
+	const struct block *b = k->b;
+	size_t at = k->taken++;
+	u64 pair, rank;
+
+	if (at / 2 >= b->callee.n)
+		return UINT64_MAX;
+	pair = b->callee.v[at / 2];
+	rank = at % 2 ? pair & 7 : pair >> 3 & 7;
+	if (rank < 7)
+		return rank;
+	return k->taken_more < b->more.n ? rank + b->more.v[k->taken_more++] : UINT64_MAX;
+}
+
 /*
- * Frames of nodes: each is the callee of its parent's frame that `callee` numbers, from 1 in order
- * of first appearance, or with 0 the next one of `fresh`.  -1 when that leads nowhere; *bad is the
- * node then.
+ * Depth and frame of the nodes.  Each is the callee of its parent's frame that `callee` numbers,
+ * from 1 in order of first appearance, or with 0 the next one of `fresh`; where none has stood on
+ * that frame before it is that too.  Every node takes an item of one of these columns, so there
+ * cannot be more than the block pays for.
  */
-static int resolve_callees(struct block *b, size_t *bad)
+static int make_nodes(struct perf_reader *r, struct block *b, struct error *err)
 {
 	typedef VEC(u32) u32_column;
-	size_t n = b->name.n, m = b->up.n, fresh = 0, i;
+	size_t n = b->name.n, fresh = 0, chain, i;
 	u32_column *callees = xcalloc(n + 1, sizeof(*callees)), path = { NULL, 0, 0 };
-	u64 depth = 0;
+	struct ranks ranks = { b, 0, 0 };
+	u64 depth = 0, left;
 	int ret = -1;
 
 	vec_push(&path, (u32)n); /* the root counts as a frame of its own */
-	vec_push(&b->frame, 0);
-	for (i = 1; i < m; i++) {
-		u64 callee = b->callee.v[i], f;
-		u32_column *c;
+	for (chain = 0; chain < b->run.n; chain++) {
+		for (left = b->run.v[chain];; left--) {
+			u32_column *c = &callees[path.v[depth]];
+			u64 rank = c->n ? next_rank(&ranks) : 0, f = UINT64_MAX;
 
-		*bad = i;
-		if (b->up.v[i] > depth)
+			if (rank && rank <= c->n)
+				f = c->v[rank - 1];
+			else if (!rank && fresh < b->fresh.n)
+				f = b->fresh.v[fresh++];
+			if (f >= n || b->nodes.n >= UINT32_MAX - 1) {
+				damaged(r, "node", b->nodes.n + 1, err);
+				goto out;
+			}
+			if (!rank)
+				vec_push(c, (u32)f);
+			path.n = ++depth;
+			vec_push(&path, (u32)f);
+			vec_push(&b->nodes, ((struct svg_node){ (u32)depth, (u32)f, 0, 0 }));
+			if (!left)
+				break;
+		}
+		if (b->up.v[chain] >= depth) {
+			damaged(r, "chain", chain, err);
 			goto out;
-		depth = depth + 1 - b->up.v[i];
-		if (!depth)
-			goto out;
-		c = &callees[path.v[depth - 1]];
-		if (callee > c->n || (!callee && fresh >= b->fresh.n))
-			goto out;
-		f = callee ? c->v[callee - 1] : b->fresh.v[fresh++];
-		if (f >= n)
-			goto out;
-		if (!callee)
-			vec_push(c, (u32)f);
-		path.n = depth;
-		vec_push(&path, (u32)f);
-		vec_push(&b->frame, (u32)f);
+		}
+		depth -= b->up.v[chain] + 1;
 	}
 	ret = 0;
 out:
@@ -482,26 +580,55 @@ out:
 	return ret;
 }
 
+/* A weight of all nodes.  Those of the root belong to no stack. */
+static int set_weights(struct perf_reader *r, struct block *b, const struct weights *w, bool base,
+		       struct error *err)
+{
+	size_t node = 0, i;
+	u64 at = 0;
+
+	for (i = 0; i < w->leaf.n; i++) {
+		node += b->run.v[i] + 1;
+		*(base ? &b->nodes.v[node - 1].base : &b->nodes.v[node - 1].self) = w->leaf.v[i];
+	}
+	for (i = 0; i < w->inner.n; i++, at++) {
+		if (w->gap.v[i] > b->nodes.n || (at += w->gap.v[i]) > b->nodes.n)
+			return damaged(r, "weight", i, err);
+		if (at)
+			*(base ? &b->nodes.v[at - 1].base
+			       : &b->nodes.v[at - 1].self) = w->inner.v[i];
+	}
+	return 0;
+}
+
 /* The columns as a tree; every index is checked here. */
 static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tree,
 		     struct error *err)
 {
 	VEC(u32) ids = { NULL, 0, 0 };
-	size_t n = b->name.n, m = b->up.n, bad = 0, i;
-	u64 depth = 0, name = 0, scale;
+	size_t n = b->name.n, m = b->run.n, i;
+	bool two = b->base.leaf.n || b->base.inner.n;
+	u64 name = 0, scale;
 	int ret = -1;
 
+	if (b->version != BLOCK_VERSION) {
+		error_set(err,
+			  "'%s': data block of version %" PRIu64 ", this program reads version %d",
+			  input_name(&r->in), b->version, BLOCK_VERSION);
+		goto out;
+	}
 	if (b->suffix.n != n || b->module.n != n || b->file.n != n || b->line.n != n ||
-	    b->space.n != n || b->flags.n != n || b->callee.n != m || b->self.n != m ||
-	    (b->base.n && b->base.n != m)) {
+	    b->space.n != n || b->flags.n != n || n >= UINT32_MAX || b->up.n != m ||
+	    b->self.leaf.n != m || b->self.inner.n != b->self.gap.n ||
+	    (two && (b->base.leaf.n != m || b->base.inner.n != b->base.gap.n))) {
 		error_set(err, "'%s': data block damaged: columns differ in length",
 			  input_name(&r->in));
 		goto out;
 	}
-	if (n >= UINT32_MAX || m > UINT32_MAX || resolve_callees(b, &bad)) {
-		error_set(err, "'%s': data block damaged: node %zu", input_name(&r->in), bad);
+	if (make_strings(r, b, err) || make_nodes(r, b, err) ||
+	    set_weights(r, b, &b->self, false, err) ||
+	    (two && set_weights(r, b, &b->base, true, err)))
 		goto out;
-	}
 	for (i = 0; i < n; i++) {
 		struct perf_text_frame f;
 
@@ -510,8 +637,7 @@ static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tr
 		if (name >= b->strings.n || b->module.v[i] >= b->strings.n ||
 		    b->file.v[i] >= b->strings.n || b->suffix.v[i] >= b->strings.n ||
 		    b->space.v[i] >= b->spaces.n || b->line.v[i] > UINT32_MAX) {
-			error_set(err, "'%s': data block damaged: frame %zu", input_name(&r->in),
-				  i);
+			damaged(r, "frame", i, err);
 			goto out;
 		}
 		f = (struct perf_text_frame){
@@ -525,17 +651,12 @@ static int make_tree(struct perf_reader *r, struct block *b, struct svg_tree *tr
 		r->meta.annotated |= is_mark(r->strings, b->strings.v[b->suffix.v[i]]);
 		vec_push(&ids, text_frames_add(r->text, &f));
 	}
-	vec_reserve(&tree->nodes, m);
-	for (i = 1; i < m; i++) {
-		u64 up = b->up.v[i];
-
-		/* Checked above. */
-		depth = depth + 1 - up;
-		vec_push(&tree->nodes,
-			 ((struct svg_node){ (u32)depth, ids.v[b->frame.v[i]], b->self.v[i],
-					     b->base.n ? b->base.v[i] : 0 }));
+	vec_reserve(&tree->nodes, b->nodes.n);
+	for (i = 0; i < b->nodes.n; i++) {
+		b->nodes.v[i].frame = ids.v[b->nodes.v[i].frame];
+		vec_push(&tree->nodes, b->nodes.v[i]);
 	}
-	r->meta.two_columns = b->base.n > 0;
+	r->meta.two_columns = two;
 	for (scale = 10; scale <= 1000000000; scale *= 10)
 		if (b->factor > 0.9999 / (double)scale && b->factor < 1.0001 / (double)scale)
 			r->meta.weight_scale = (double)scale;
@@ -551,7 +672,14 @@ int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded,
 {
 	struct buf packed = BUF_INIT, text = BUF_INIT;
 	struct block b;
+	u64_column *const columns[] = {
+		&b.shared,   &b.name,      &b.suffix,     &b.module,    &b.file,
+		&b.line,     &b.space,     &b.flags,      &b.run,       &b.up,
+		&b.callee,   &b.more,      &b.fresh,      &b.self.leaf, &b.self.inner,
+		&b.self.gap, &b.base.leaf, &b.base.inner, &b.base.gap,
+	};
 	struct json j;
+	size_t i;
 	int ret = -1;
 
 	memset(&b, 0, sizeof(b));
@@ -564,7 +692,7 @@ int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded,
 		n = text.n;
 	}
 	j = (struct json){ p, p, p + n, false };
-	get_block(&j, &b, r->strings);
+	get_block(&j, &b);
 	if (j.bad) {
 		error_set(err, "'%s': data block damaged at its offset 0x%zx", input_name(&r->in),
 			  (size_t)(j.p - j.start));
@@ -576,20 +704,12 @@ out:
 	buf_release(&text);
 	buf_release(&b.unit);
 	buf_release(&b.event);
+	buf_release(&b.texts);
+	vec_release(&b.text_ends);
 	vec_release(&b.strings);
 	vec_release(&b.spaces);
-	vec_release(&b.name);
-	vec_release(&b.suffix);
-	vec_release(&b.module);
-	vec_release(&b.file);
-	vec_release(&b.line);
-	vec_release(&b.space);
-	vec_release(&b.flags);
-	vec_release(&b.up);
-	vec_release(&b.callee);
-	vec_release(&b.fresh);
-	vec_release(&b.frame);
-	vec_release(&b.self);
-	vec_release(&b.base);
+	vec_release(&b.nodes);
+	for (i = 0; i < ARRAY_SIZE(columns); i++)
+		vec_release(columns[i]);
 	return ret;
 }

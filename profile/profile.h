@@ -121,7 +121,8 @@ struct view_opts {
 	const char *prune; /* end at the outermost matching frame: what it called is added to its
 			      self */
 	bool by_module;    /* runs of frames of one module become one frame */
-	bool last;         /* no use of the profile's contexts follows: see view_build() */
+	bool by_entry; /* the hypervisor's stacks alone, below how it was entered (struct entry) */
+	bool last;     /* no use of the profile's contexts follows: see view_build() */
 };
 
 struct view_node {
@@ -270,6 +271,40 @@ u32 gate_regressed(const struct view *v, double min_percent, struct buf *text);
 /* Whether the stacks that end at a node wait for work (what no_idle leaves out). Not for views with
  * invert. */
 bool view_is_idle(const struct view *v, u32 node);
+/* The same for a stack of frames, root first. */
+bool view_path_is_idle(const struct profile *p, const frame_id *path, size_t n);
+
+/* ---- how the hypervisor was entered (entry.c) ---- */
+
+enum entry_kind {
+	ENTRY_HYPERCALL, /* of a PV or HVM guest; also what dom0's kernel is in by its stubs */
+	ENTRY_EXIT,      /* VMEXIT of an HVM guest */
+	ENTRY_EXCEPTION, /* of a PV guest */
+	ENTRY_INTERRUPT,
+	ENTRY_SYSCALL, /* of a PV guest's program, handed on to its kernel */
+	ENTRY_SOFTIRQ,
+	ENTRY_RETURN, /* on the way back into the guest */
+	ENTRY_IDLE,   /* a processor without work, and what Xen does there */
+	ENTRY_OTHER,
+	ENTRY_NR
+};
+
+struct entry {
+	enum entry_kind kind;
+	str_id name; /* "mmu_update", "EPT violation", "page_fault" or the function; "[not told]" */
+	/* Where dom0's kernel calls one by a stub (`stub`): */
+	bool stub, caller_idle; /* caller_idle: it waits for work */
+	str_id caller;          /* its function, stubs and wrappers left aside */
+	str_id hypercall;       /* 0: not known */
+};
+
+/* Of a stack, root first: false where it ends neither in the hypervisor nor in a stub. May add
+ * names to the profile's strings. */
+bool entry_of_path(const struct profile *p, const frame_id *path, size_t n,
+		   struct entry *e) MUST_CHECK;
+const char *entry_kind_name(enum entry_kind k); /* "hypercall", "exit" … */
+/* Whether a function of Linux is one of those that enter Xen. */
+bool entry_is_stub(const char *name);
 
 /* ---- summary: a view in a few lists (summary.c) ---- */
 
@@ -298,6 +333,13 @@ struct summary_hypercall {
 	bool idle; /* the caller waits for work */
 };
 
+/* Time in the hypervisor by how it was entered. */
+struct summary_entry {
+	enum entry_kind kind;
+	str_id name;
+	u64 weight, idle;
+};
+
 struct summary {
 	u64 total, idle;
 	u64 by_space[SPACE_NR]; /* of the innermost frame */
@@ -305,8 +347,7 @@ struct summary {
 	VEC(struct summary_part) processes;     /* the outermost frame: comm, [guest], [xen] */
 	VEC(struct summary_function) functions; /* all, the largest self first */
 	VEC(struct summary_hypercall) hypercalls;
-	VEC(struct summary_part) entries; /* hypervisor frames by the function that its entry code
-					     calls: hypercall or exit */
+	VEC(struct summary_entry) entries; /* time in hypervisor frames by how it was entered */
 	VEC(u32) stacks; /* nodes of the view, the largest self first, at most `max_stacks` */
 };
 

@@ -415,6 +415,16 @@ static bool is_idle_name(const char *name)
 		"do_idle",
 		"cpu_idle_poll",
 		"cpu_startup_entry",
+		/* guests: FreeBSD, NetBSD, OpenBSD, illumos */
+		"acpi_cpu_c1",
+		"acpi_cpu_idle",
+		"cpu_idle_acpi",
+		"cpu_idle_mwait",
+		"sched_idletd",
+		"x86_cpu_idle_halt",
+		"x86_stihlt",
+		"cpu_idle_cycle",
+		"cpu_idle",
 	};
 	size_t i;
 
@@ -422,11 +432,6 @@ static bool is_idle_name(const char *name)
 		if (!strcmp(name, names[i]))
 			return true;
 	return false;
-}
-
-static bool is_hypercall_stub(const char *name)
-{
-	return !strncmp(name, "xen_hypercall_", 14) || !strcmp(name, "hypercall_page");
 }
 
 /* 1: waits for work, 0: works, -1: the next outer frame tells. */
@@ -439,10 +444,10 @@ static int idle_frame(const struct profile *p, frame_id id)
 		return 0;
 	if (is_idle_name(name))
 		return 1;
-	return f->flags & FRAME_INLINED || is_hypercall_stub(name) ? -1 : 0;
+	return f->flags & FRAME_INLINED || entry_is_stub(name) ? -1 : 0;
 }
 
-static bool is_idle(const struct profile *p, const frame_id *path, size_t n)
+bool view_path_is_idle(const struct profile *p, const frame_id *path, size_t n)
 {
 	int idle = -1;
 
@@ -463,7 +468,7 @@ bool view_is_idle(const struct view *v, u32 node)
 static bool needs_rewrite(const struct view_opts *o)
 {
 	return o->event < 0 || o->invert || o->collapse_recursion || o->no_idle || o->only ||
-	       o->hide || o->focus || o->prune || o->by_module;
+	       o->hide || o->focus || o->prune || o->by_module || o->by_entry;
 }
 
 static frame_id group_frame(struct profile *p, str_id name, u8 space)
@@ -488,9 +493,12 @@ static bool rewrite_path(struct rewrite *rw)
 	const struct view_opts *o = rw->o;
 	size_t n = rw->path.n, i, k;
 	frame_id *path = rw->path.v;
+	struct entry entry;
 	bool found;
 
-	if (o->no_idle && is_idle(rw->p, path, n))
+	if (o->by_entry && !entry_of_path(rw->p, path, n, &entry))
+		return false;
+	if (o->no_idle && view_path_is_idle(rw->p, path, n))
 		return false;
 	if (o->only) {
 		for (i = 0, found = false; i < n && !found; i++)
@@ -535,6 +543,16 @@ static bool rewrite_path(struct rewrite *rw)
 			path[n - 1 - i] = f;
 		}
 	rw->path.n = n;
+	if (o->by_entry) {
+		str_id kind = strtab_adds(rw->p->strings, entry_kind_name(entry.kind));
+
+		vec_push(&rw->path, 0);
+		vec_push(&rw->path, 0);
+		path = rw->path.v;
+		memmove(path + 2, path, n * sizeof(*path));
+		path[0] = group_frame(rw->p, kind, SPACE_NONE);
+		path[1] = group_frame(rw->p, entry.name, SPACE_NONE);
+	}
 	return true;
 }
 

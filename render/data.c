@@ -5,47 +5,69 @@
  * An element <script id="xenflame-data" type="application/json"> whose text is a JSON object, or,
  * with the attribute data-encoding="gzip+base64", the base64 (RFC 4648, no line breaks) of the gzip
  * of that text. JSON strings have `<`, `>` and `&` escaped as \u00XX, so the text is the same in
- * XML and in HTML.  Members:
+ * XML and in HTML.
  *
- *   format      "xenflame"
- *   version     1
- *   title, subtitle, notes, event, unit, countname, nametype       strings
- *   total       what is 100 %, in `unit`; normally the sum of all self
- *   spaces      names of spaces; frames.space are indices in it
- *   strings     strings[0] is ""; the columns of frames hold indices in it
- *   frames      columns with one item a frame, sorted by function, space, module:
- *                 name           each less the one before (the first less 0): 1, or 0 for the same
- * name again suffix         title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12"
- * …) module, file   0: not known line           0: not known space flags          bits of enum
- * frame_flag (base/base.h) color          index in palette nodes       columns with one item a
- * node, in preorder; item 0 is the root (no frame: callee[0] and up[0] are 0): up levels climbed
- * from the node before: depth[i] = depth[i - 1] + 1 - up[i] callee         which callee of its
- * parent's frame the node is: 0, one that has not stood on that frame before, namely the next item
- * of fresh; k > 0, the k-th one that has.  The root counts as a frame of its own here.  The same
- * calls come again and again, so this takes half the space of frames' numbers. fresh indices in
- * frames, one for each 0 of callee but the root's self           weight of the stack that ends here
- *                 base           only when two profiles are compared: self in the one compared with
- *                 sure           the same: numbers of the nodes whose total differs beyond noise
- *                 idle           HTML only, when there are any: numbers of the nodes whose self
- * waits for work, each less the one before base_scale  only when two profiles are compared: base
- * times this is comparable with self by_event    true, HTML only: the view is of all events and the
- * root's children are the events times       only when the profile has kept its samples, in order
- * of time: unit           ns of a tick start          ns, of the first sample (a string of digits)
- *                 step           ticks since the sample before
- *                 node           number of the node that the sample belongs to
- *                 weight         left out when all are 1
- *                 and, HTML only, each pair where known:
- *                 cpus, cpu      numbers of processors, null: not known; for each sample an index
- * in them pids, tids, thread   of each thread, null: not known; for each sample 0 when it is of the
- * same thread as the sample before on its processor, else 1 more than an index in them palette
- * pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper] class_color, root_color
- * indices in palette: legend (hypervisor, kernel, user, JIT, guest kernel, guest user, other) and
- * the box of all facts       pairs of strings quality     objects {name, text, count, strict}
- *   options     palette, height, font, fontsize, icicle, negate, factor, minwidth, background (or
+ * A column of whole numbers is a list of strings of one length: character i of string k is digit k
+ * of item i to the base of 64, lowest first, as base64 writes digits.  Numbers that stand in one
+ * string have one kind of distribution, which is what gzip packs best: two thirds of what the same
+ * numbers take in decimal, and read several times as fast.  Members:
+ *
+ * - format: "xenflame"; version: 2
+ * - title, subtitle, notes, event, unit, countname, nametype: strings
+ * - total: what is 100 %, in `unit`; normally the sum of all self
+ * - spaces: names of spaces; frames.space are indices in it
+ * - strings: strings[0] is ""; each without the characters that it has in common with the start of
+ *   the one before, of which there are as many as the column `shared` says
+ * - frames: columns with one item a frame, sorted by function, space, module:
+ *   - name: index in strings, each less the one before (the first less 0)
+ *   - suffix: title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12" ...)
+ *   - module, file: indices in strings, 0: not known
+ *   - line: 0: not known
+ *   - space
+ *   - flags: bits of enum frame_flag (base/base.h)
+ *   - color: index in palette
+ * - nodes: a tree in preorder; node 0 is the root (no frame).  It is cut into chains: a chain's
+ * first node is a further child of a node that there is, every other one is the first child of the
+ * one before, and the last one has no child.
+ *   - run: by chain, nodes behind its first one
+ *   - up: by chain, levels from its last node down to the first node of the next chain
+ *   - callee: which callee of its parent's frame a node is: 0, one that has not stood on that frame
+ *     before, namely the next item of fresh; k > 0, the k-th one that has.  The root counts as a
+ *     frame of its own here.  The same calls come again and again, so this takes half the space of
+ *     frames' numbers.  Left out for nodes on whose parent's frame none has stood yet, since these
+ *     are 0.  Two nodes a digit, the first one in its upper three bits; 7 is 7 and the next item of
+ *     more.
+ *   - fresh: indices in frames
+ *   - self, base: weight of the stack that ends at a node; base only when two profiles are
+ * compared, in the one compared with.  Each is an object of columns: leaf, by chain, of its last
+ * node; and of the others only those that are not 0, inner, with gap, the nodes left out since the
+ * one before.
+ *   - sure: only when two profiles are compared: nodes whose total differs beyond noise, as gaps
+ *   - idle: HTML only, when there are any: nodes whose self waits for work, as gaps
+ * - base_scale: only when two profiles are compared: base times this is comparable with self
+ * - by_event: true, HTML only: the view is of all events and the root's children are the events
+ * - times: only when the profile has kept its samples, in order of time:
+ *   - unit: ns of a tick
+ *   - start: ns, of the first sample (a string of digits)
+ *   - step: ticks since the sample before
+ *   - node: number of the node that the sample belongs to
+ *   - weight: left out when all are 1
+ *   - merged: true when samples of one tick, node, processor and thread are one item here
+ *   - and, HTML only, each pair where known:
+ *     - cpus, cpu: numbers of processors, null: not known; for each sample an index in them
+ * (column)
+ *     - pids, tids, thread: of each thread, null: not known; for each sample 0 when it is of the
+ * same thread as the sample before on its processor, else 1 more than an index in them (column)
+ * - palette: pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
+ * - class_color, root_color: indices in palette: legend (hypervisor, kernel, user, JIT, guest
+ * kernel, guest user, other) and the box of all
+ * - facts: pairs of strings
+ * - quality: objects {name, text, count, strict}
+ * - options: palette, height, font, fontsize, icicle, negate, factor, minwidth, background (or
  * null)
  *
- * Numbers over 2^53 are written as strings of digits, since JSON readers keep no more; here these
- * can be self, base, total and count.
+ * Outside of columns, numbers over 2^53 are written as strings of digits, since JSON readers keep
+ * no more; these can be total and count.
  */
 #include <zlib.h>
 
@@ -53,7 +75,7 @@
 
 /* ---- the element: JSON, gzip, base64 ---- */
 
-#define GZIP_FROM  (32 * 1024)  /* bytes of JSON from which on it is compressed */
+#define GZIP_FROM  (8 * 1024)   /* bytes of JSON from which on it is compressed */
 #define BEST_UNTIL (2u << 20)   /* bytes of JSON until which it is compressed as well as can be */
 #define GOOD_UNTIL (4u << 20)   /* bytes of JSON behind which it is compressed fast */
 #define PIECE      (256 * 1024) /* bytes that are compressed at once when there are more */
@@ -70,11 +92,11 @@ struct sink {
 	z_stream z;
 };
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /* All whole groups of three bytes, with `end` the rest too. */
 static void put_base64(struct sink *s, bool end)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const u8 *p = (const u8 *)s->packed.p;
 	size_t n = s->packed.n, whole = n - n % 3, i;
 	struct buf *b = &s->o->buf;
@@ -189,7 +211,7 @@ static void sink_pass(struct sink *s, bool end)
 	}
 }
 
-/* To be called after each item of columns by node. */
+/* To be called now and then in columns by node. */
 static inline void sink_look(struct sink *s)
 {
 	if (UNLIKELY(s->text.n >= s->limit))
@@ -249,6 +271,50 @@ static void put_num(struct buf *b, u64 v)
 		buf_putc(b, '"');
 }
 
+typedef VEC(u64) column;
+
+#define COLUMN_STEP ((size_t)1 << 16) /* items between two looks at the sink */
+
+static void put_column(struct sink *s, const char *name, const column *c)
+{
+	struct buf *b = &s->text;
+	u64 all = 0;
+	u32 shift;
+	size_t i, stop;
+
+	for (i = 0; i < c->n; i++)
+		all |= c->v[i];
+	buf_printf(b, "\"%s\":[", name);
+	for (shift = 0; !shift || (shift < 64 && all >> shift); shift += 6) {
+		buf_puts(b, shift ? ",\n\"" : "\"");
+		for (i = 0; i < c->n;) {
+			char *t;
+
+			stop = MIN(c->n, i + COLUMN_STEP);
+			buf_reserve(b, stop - i);
+			t = b->p + b->n;
+			b->n += stop - i;
+			while (i < stop)
+				*t++ = digits[c->v[i++] >> shift & 63];
+			sink_look(s);
+		}
+		buf_putc(b, '"');
+	}
+	buf_puts(b, "]");
+}
+
+/* Numbers that rise, each as what lies between it and the one before. */
+struct gaps {
+	column c;
+	u64 next;
+};
+
+static void gaps_add(struct gaps *g, u64 v)
+{
+	vec_push(&g->c, v - g->next);
+	g->next = v + 1;
+}
+
 /* ---- frames that are used, in the order of the view's children ---- */
 
 static _Thread_local const struct profile *sort_profile;
@@ -284,10 +350,16 @@ static int cmp_frame(const void *pa, const void *pb)
 	return c ? c : (ia > ib) - (ia < ib);
 }
 
+/* A string of the block: of the profile, or a suffix. */
+struct string_ref {
+	const struct strtab *of;
+	str_id id;
+};
+
 struct used {
 	VEC(frame_id) frames;
-	u32 *number;            /* by frame_id */
-	VEC(str_id) strings;    /* [0] is the empty one */
+	u32 *number; /* by frame_id */
+	VEC(struct string_ref) strings;
 	u32 *string;            /* by str_id: index in strings, or UINT32_MAX */
 	struct strtab suffixes; /* ids are indices in suffix_string */
 	VEC(u32) suffix_string;
@@ -316,7 +388,7 @@ static void used_init(struct used *u, const struct view *v)
 	u->string = xreallocarray(NULL, p->strings->str.n + 1, sizeof(*u->string));
 	memset(u->string, 0xff, (p->strings->str.n + 1) * sizeof(*u->string));
 	u->string[0] = 0;
-	vec_push(&u->strings, 0);
+	vec_push(&u->strings, ((struct string_ref){ p->strings, 0 }));
 	strtab_init(&u->suffixes);
 }
 
@@ -330,87 +402,113 @@ static void used_release(struct used *u)
 	strtab_release(&u->suffixes);
 }
 
-static u32 string_of(struct used *u, str_id id)
+static u32 string_of(struct used *u, const struct profile *p, str_id id)
 {
 	if (u->string[id] == UINT32_MAX) {
 		u->string[id] = (u32)u->strings.n;
-		vec_push(&u->strings, id);
+		vec_push(&u->strings, ((struct string_ref){ p->strings, id }));
 	}
 	return u->string[id];
 }
 
-/* One column: name, then `get` of each used frame. */
-enum column { COL_NAME, COL_MODULE, COL_FILE, COL_LINE, COL_SPACE, COL_FLAGS, COL_COLOR };
-
-static void put_frame_column(struct buf *b, const char *name, struct used *u,
-			     const struct profile *p, const struct palette *pal, enum column col)
+/* Suffixes are what profile_frame_name() puts behind the function. */
+static u32 suffix_of(struct used *u, const struct profile *p, frame_id f, bool all,
+		     struct buf *name)
 {
-	u32 before = 0;
-	size_t i;
+	u32 skip = strtab_len(p->strings, p->frames.v[f].function);
+	str_id id;
 
-	buf_printf(b, "\"%s\":[", name);
-	for (i = 0; i < u->frames.n; i++) {
-		const struct frame *f = &p->frames.v[u->frames.v[i]];
-		u32 v = 0;
-
-		switch (col) {
-		case COL_NAME: v = string_of(u, f->function); break;
-		case COL_MODULE: v = string_of(u, f->module); break;
-		case COL_FILE: v = string_of(u, f->file); break;
-		case COL_LINE: v = f->line; break;
-		case COL_SPACE: v = f->space; break;
-		case COL_FLAGS: v = f->flags; break;
-		case COL_COLOR: v = pal->frame[u->frames.v[i]]; break;
-		}
-		if (i)
-			buf_putc(b, ',');
-		if (col == COL_NAME) {
-			/* Frames are sorted by name and this is the first column: numbers never
-			 * fall. */
-			buf_u64(b, v - before);
-			before = v;
-		} else {
-			buf_u64(b, v);
-		}
+	buf_clear(name);
+	profile_frame_name(p, f, all, name);
+	if (name->n <= skip)
+		return 0;
+	id = strtab_add(&u->suffixes, name->p + skip, name->n - skip);
+	while (u->suffix_string.n <= id)
+		vec_push(&u->suffix_string, UINT32_MAX);
+	if (u->suffix_string.v[id] == UINT32_MAX) {
+		u->suffix_string.v[id] = (u32)u->strings.n;
+		vec_push(&u->strings, ((struct string_ref){ &u->suffixes, id }));
 	}
-	buf_puts(b, "],\n");
+	return u->suffix_string.v[id];
 }
 
-/* Suffixes are what profile_frame_name() puts behind the function; indices follow those of
- * `strings`. */
-static void put_suffixes(struct buf *b, struct used *u, const struct profile *p, bool all,
-			 struct buf *texts)
+/* Modules and suffixes are few and come first, so that their numbers are small. */
+static void put_frames(struct sink *s, struct used *u, const struct profile *p,
+		       const struct palette *pal, bool all)
 {
+	enum { MODULE, SUFFIX, FILE_NAME, NAME, LINE, SPACE, FLAGS, COLOR, NR };
+	static const char *const names[NR] = { "module", "suffix", "file",  "name",
+					       "line",   "space",  "flags", "color" };
 	struct buf name = BUF_INIT;
-	size_t i, k;
+	column c = { NULL, 0, 0 };
+	u32 before = 0, col;
+	size_t i;
 
-	buf_puts(b, "\"suffix\":[");
-	for (i = 0; i < u->frames.n; i++) {
-		u32 skip = strtab_len(p->strings, p->frames.v[u->frames.v[i]].function), index = 0;
+	buf_puts(&s->text, "\"frames\":{\n");
+	for (col = 0; col < NR; col++) {
+		c.n = 0;
+		for (i = 0; i < u->frames.n; i++) {
+			frame_id id = u->frames.v[i];
+			const struct frame *f = &p->frames.v[id];
+			u64 v = 0;
 
-		buf_clear(&name);
-		profile_frame_name(p, u->frames.v[i], all, &name);
-		if (name.n > skip) {
-			str_id id = strtab_add(&u->suffixes, name.p + skip, name.n - skip);
-
-			for (k = u->suffix_string.n; k <= id; k++)
-				vec_push(&u->suffix_string, UINT32_MAX);
-			if (u->suffix_string.v[id] == UINT32_MAX) {
-				/* Behind all the strings of frames; the caller has numbered these
-				 * already. */
-				u->suffix_string.v[id] = (u32)u->strings.n;
-				vec_push(&u->strings, 0);
-				buf_puts(texts, ",\n");
-				put_str(texts, name.p + skip, name.n - skip);
+			switch (col) {
+			case MODULE: v = string_of(u, p, f->module); break;
+			case SUFFIX: v = suffix_of(u, p, id, all, &name); break;
+			case FILE_NAME: v = string_of(u, p, f->file); break;
+			case NAME:
+				/* Frames are sorted by it: equal ones are neighbours. */
+				if (!i || f->function != p->frames.v[u->frames.v[i - 1]].function) {
+					v = u->strings.n - before;
+					before = (u32)u->strings.n;
+					vec_push(&u->strings,
+						 ((struct string_ref){ p->strings, f->function }));
+				}
+				break;
+			case LINE: v = f->line; break;
+			case SPACE: v = f->space; break;
+			case FLAGS: v = f->flags; break;
+			case COLOR: v = pal->frame[id]; break;
+			default: break;
 			}
-			index = u->suffix_string.v[id];
+			vec_push(&c, v);
 		}
-		if (i)
-			buf_putc(b, ',');
-		buf_u64(b, index);
+		put_column(s, names[col], &c);
+		buf_puts(&s->text, col + 1 < NR ? ",\n" : "},\n");
 	}
-	buf_puts(b, "]");
+	vec_release(&c);
 	buf_release(&name);
+}
+
+/* Each without the start that it shares with the one before; cut between ASCII characters only, so
+ * that a character is the same number of bytes and of a script's units. */
+static void put_strings(struct sink *s, const struct used *u)
+{
+	struct buf *b = &s->text;
+	const char *before = "";
+	size_t before_n = 0, i;
+	column shared = { NULL, 0, 0 };
+
+	buf_puts(b, "\"strings\":[");
+	for (i = 0; i < u->strings.n; i++) {
+		const struct string_ref *r = &u->strings.v[i];
+		const char *p = strtab_get(r->of, r->id);
+		size_t n = strtab_len(r->of, r->id), k = 0;
+
+		while (k < n && k < before_n && p[k] == before[k] && !((u8)p[k] & 0x80))
+			k++;
+		vec_push(&shared, k);
+		if (i)
+			buf_puts(b, ",\n");
+		put_str(b, p + k, n - k);
+		before = p;
+		before_n = n;
+		sink_look(s);
+	}
+	buf_puts(b, "],\n");
+	put_column(s, "shared", &shared);
+	buf_puts(b, ",\n");
+	vec_release(&shared);
 }
 
 /* A call that has been seen: frame below frame (the root: number of frames). */
@@ -432,112 +530,157 @@ static bool call_eq(const void *ctx, u32 id, const void *key)
 	return c->v.v[id].caller == k->caller && c->v.v[id].callee == k->callee;
 }
 
+#define RANK_MORE 7 /* what three bits hold at most */
+
 static void put_callees(struct sink *s, const struct view *v, const struct used *u)
 {
 	struct buf *b = &s->text;
-	u32 nf = (u32)u->frames.n, *callees = xcalloc((size_t)nf + 1, sizeof(*callees));
-	struct buf fresh = BUF_INIT;
+	u32 nf = (u32)u->frames.n, *callees = xcalloc((size_t)nf + 1, sizeof(*callees)), half = 0;
+	column fresh = { NULL, 0, 0 }, more = { NULL, 0, 0 };
+	bool second = false;
 	struct calls calls;
 	size_t i;
 
 	memset(&calls, 0, sizeof(calls));
 	index_init(&calls.index);
-	buf_puts(b, "],\n\"callee\":[0");
+	buf_puts(b, "\"callee\":[\"");
 	for (i = 1; i < v->nodes.n; i++) {
 		u32 parent = v->nodes.v[i].parent;
 		struct call c = { parent ? u->number[v->nodes.v[parent].frame] : nf,
 				  u->number[v->nodes.v[i].frame], 0 };
 		u64 hash = hash_u64((u64)c.caller << 32 | c.callee);
 		u32 id = index_find(&calls.index, hash, call_eq, &calls, &c), rank = 0;
+		bool first = !callees[c.caller];
 
 		if (id == INDEX_NONE) {
 			c.rank = ++callees[c.caller];
 			index_add(&calls.index, hash, (u32)calls.v.n);
 			vec_push(&calls.v, c);
-			if (fresh.n)
-				buf_putc(&fresh, ',');
-			buf_u64(&fresh, c.callee);
+			vec_push(&fresh, c.callee);
 		} else {
 			rank = calls.v.v[id].rank;
 		}
-		buf_putc(b, ',');
-		buf_u64(b, rank);
+		if (first)
+			continue;
+		if (rank >= RANK_MORE) {
+			vec_push(&more, rank - RANK_MORE);
+			rank = RANK_MORE;
+		}
+		if (second)
+			buf_putc(b, digits[half << 3 | rank]);
+		else
+			half = rank;
+		second = !second;
 		sink_look(s);
 	}
-	buf_puts(b, "],\n\"fresh\":[");
-	buf_put(b, fresh.p, fresh.n);
-	buf_release(&fresh);
+	if (second)
+		buf_putc(b, digits[half << 3]);
+	buf_puts(b, "\"],\n");
+	put_column(s, "more", &more);
+	buf_puts(b, ",\n");
+	put_column(s, "fresh", &fresh);
+	vec_release(&more);
+	vec_release(&fresh);
 	vec_release(&calls.v);
 	index_release(&calls.index);
 	free(callees);
 }
 
-static void put_idle(struct sink *s, const struct view *v)
+static bool ends_chain(const struct view *v, size_t i)
 {
-	struct buf *b = &s->text;
-	size_t i, before = 0;
+	return i + 1 >= v->nodes.n || v->nodes.v[i + 1].depth <= v->nodes.v[i].depth;
+}
+
+static void put_chains(struct sink *s, const struct view *v)
+{
+	column run = { NULL, 0, 0 }, up = { NULL, 0, 0 };
+	size_t first = 1, i;
 
 	for (i = 1; i < v->nodes.n; i++) {
-		if ((!v->nodes.v[i].self && !view_base_self(v, i)) || !view_is_idle(v, (u32)i))
+		if (!ends_chain(v, i))
 			continue;
-		buf_puts(b, before ? "," : ",\n\"idle\":[");
-		buf_u64(b, i - before);
-		before = i;
-		sink_look(s);
+		vec_push(&run, i - first);
+		vec_push(&up,
+			 i + 1 < v->nodes.n ? v->nodes.v[i].depth - v->nodes.v[i + 1].depth : 0);
+		first = i + 1;
 	}
-	if (before)
-		buf_putc(b, ']');
+	put_column(s, "run", &run);
+	buf_puts(&s->text, ",\n");
+	put_column(s, "up", &up);
+	buf_puts(&s->text, ",\n");
+	vec_release(&run);
+	vec_release(&up);
+}
+
+static void put_weights(struct sink *s, const char *name, const struct view *v, bool base)
+{
+	column leaf = { NULL, 0, 0 }, inner = { NULL, 0, 0 };
+	struct gaps gaps = { .next = 0 };
+	const struct {
+		const char *name;
+		const column *c;
+	} parts[] = { { "leaf", &leaf }, { "inner", &inner }, { "gap", &gaps.c } };
+	char full[32];
+	size_t i;
+
+	for (i = 0; i < v->nodes.n; i++) {
+		u64 w = base ? view_base_self(v, i) : v->nodes.v[i].self;
+
+		if (i && ends_chain(v, i)) {
+			vec_push(&leaf, w);
+		} else if (w) {
+			gaps_add(&gaps, i);
+			vec_push(&inner, w);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		buf_puts(&s->text, ",\n");
+		snprintf(full, sizeof(full), "%s_%s", name, parts[i].name);
+		put_column(s, full, parts[i].c);
+	}
+	vec_release(&leaf);
+	vec_release(&inner);
+	vec_release(&gaps.c);
+}
+
+/* A column of those nodes that are so; left out when there are none, unless always. */
+static void put_those(struct sink *s, const char *name, const struct view *v,
+		      bool (*is_so)(const struct view *, u32), bool always)
+{
+	struct gaps gaps = { .next = 0 };
+	size_t i;
+
+	for (i = 0; i < v->nodes.n; i++)
+		if (is_so(v, (u32)i))
+			gaps_add(&gaps, i);
+	if (gaps.c.n || always) {
+		buf_puts(&s->text, ",\n");
+		put_column(s, name, &gaps.c);
+	}
+	vec_release(&gaps.c);
+}
+
+static bool is_idle(const struct view *v, u32 i)
+{
+	return i && (v->nodes.v[i].self || view_base_self(v, i)) && view_is_idle(v, i);
 }
 
 static void put_nodes(struct sink *s, const struct view *v, const struct used *u, bool regroup)
 {
-	struct buf *b = &s->text;
-	size_t n = v->nodes.n, i, k;
-	u32 depth = 0;
-
-	buf_puts(b, "\"nodes\":{\n\"up\":[0");
-	for (i = 1; i < n; i++) {
-		buf_putc(b, ',');
-		buf_u64(b, depth + 1 - v->nodes.v[i].depth);
-		depth = v->nodes.v[i].depth;
-		sink_look(s);
-	}
+	buf_puts(&s->text, "\"nodes\":{\n");
+	put_chains(s, v);
 	put_callees(s, v, u);
-	buf_puts(b, "],\n\"self\":[");
-	for (i = 0; i < n; i++) {
-		if (i)
-			buf_putc(b, ',');
-		put_num(b, v->nodes.v[i].self);
-		sink_look(s);
-	}
-	if (!n)
-		buf_putc(b, '0');
-	buf_putc(b, ']');
+	put_weights(s, "self", v, false);
 	if (v->is_diff) {
-		buf_puts(b, ",\n\"base\":[");
-		for (i = 0; i < n; i++) {
-			if (i)
-				buf_putc(b, ',');
-			put_num(b, view_base_self(v, i));
-			sink_look(s);
-		}
-		buf_puts(b, "],\n\"sure\":[");
-		for (i = k = 0; i < n; i++) {
-			if (!diff_is_sure(v, (u32)i))
-				continue;
-			if (k++)
-				buf_putc(b, ',');
-			buf_u64(b, i);
-			sink_look(s);
-		}
-		buf_putc(b, ']');
+		put_weights(s, "base", v, true);
+		put_those(s, "sure", v, diff_is_sure, true);
 	}
 	if (regroup)
-		put_idle(s, v);
-	buf_puts(b, "}");
+		put_those(s, "idle", v, is_idle, false);
+	buf_puts(&s->text, "}");
 }
 
-#define TIMES_MAX 2000000 /* samples; more are not worth their bytes in a page */
+#define TIMES_MAX 2000000 /* items; more are not worth their bytes in a page */
 #define TICKS_MIN 100000  /* of the whole time: that fine is enough for any window */
 
 /* ---- who and where, by sample ---- */
@@ -597,102 +740,131 @@ static void put_halves(struct buf *b, const char *name, const struct pairs *p, u
 	buf_putc(b, ']');
 }
 
-static void put_numbers(struct buf *b, const char *name, const u32 *v, size_t n)
+static void put_who(struct sink *s, const struct placed *p)
 {
-	size_t i;
-
-	buf_printf(b, ",\n\"%s\":[", name);
-	for (i = 0; i < n; i++) {
-		if (i)
-			buf_putc(b, ',');
-		buf_u64(b, v[i]);
-	}
-	buf_putc(b, ']');
-}
-
-static void put_who(struct buf *b, const struct placed *p)
-{
-	u32 *cpu = xcalloc(p->v.n, sizeof(*cpu)), *column = xcalloc(p->v.n, sizeof(*column)), *last;
+	column cpu = { NULL, 0, 0 }, thread = { NULL, 0, 0 };
 	struct pairs cpus, threads;
 	bool known = false;
 	size_t i;
+	u32 *last;
 
 	pairs_init(&cpus);
 	pairs_init(&threads);
 	for (i = 0; i < p->v.n; i++) {
-		cpu[i] = pair_number(&cpus, 0, p->v.v[i].cpu);
+		vec_push(&cpu, pair_number(&cpus, 0, p->v.v[i].cpu));
 		known = known || p->v.v[i].cpu != UINT32_MAX;
 	}
 	if (known) {
-		put_halves(b, "cpus", &cpus, 0);
-		put_numbers(b, "cpu", cpu, p->v.n);
+		put_halves(&s->text, "cpus", &cpus, 0);
+		buf_puts(&s->text, ",\n");
+		put_column(s, "cpu", &cpu);
 	}
 	last = xcalloc(cpus.v.n, sizeof(*last));
 	for (i = 0, known = false; i < p->v.n; i++) {
-		const struct placed_sample *s = &p->v.v[i];
-		u32 id = pair_number(&threads, s->pid, s->tid) + 1;
+		const struct placed_sample *sample = &p->v.v[i];
+		u32 id = pair_number(&threads, sample->pid, sample->tid) + 1;
 
-		column[i] = last[cpu[i]] == id ? 0 : id;
-		last[cpu[i]] = id;
-		known = known || s->pid != UINT32_MAX || s->tid != UINT32_MAX;
+		vec_push(&thread, last[cpu.v[i]] == id ? 0 : id);
+		last[cpu.v[i]] = id;
+		known = known || sample->pid != UINT32_MAX || sample->tid != UINT32_MAX;
 	}
 	if (known) {
-		put_halves(b, "pids", &threads, 32);
-		put_halves(b, "tids", &threads, 0);
-		put_numbers(b, "thread", column, p->v.n);
+		put_halves(&s->text, "pids", &threads, 32);
+		put_halves(&s->text, "tids", &threads, 0);
+		buf_puts(&s->text, ",\n");
+		put_column(s, "thread", &thread);
 	}
 	pairs_release(&cpus);
 	pairs_release(&threads);
+	vec_release(&cpu);
+	vec_release(&thread);
 	free(last);
-	free(cpu);
-	free(column);
 }
 
-static void put_times(struct buf *b, const struct view *v, bool regroup)
+/* ---- when ---- */
+
+/* By time, and of one time those that can be one item side by side. */
+static int cmp_placed(const void *pa, const void *pb)
 {
+	const struct placed_sample *a = pa, *b = pb;
+
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	if (a->cpu != b->cpu)
+		return a->cpu < b->cpu ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return (a->node > b->node) - (a->node < b->node);
+}
+
+/* Times become ticks of `unit`; samples of a tick that differ in nothing else become one. */
+static void merge_times(struct placed *p, u64 start, u64 unit)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i < p->v.n; i++)
+		p->v.v[i].time = start + (p->v.v[i].time - start) / unit * unit;
+	qsort(p->v.v, p->v.n, sizeof(*p->v.v), cmp_placed);
+	for (i = 1; i < p->v.n; i++) {
+		if (cmp_placed(&p->v.v[i], &p->v.v[k]))
+			p->v.v[++k] = p->v.v[i];
+		else
+			p->v.v[k].weight += p->v.v[i].weight;
+	}
+	p->v.n = k + 1;
+}
+
+static void put_times(struct sink *s, const struct view *v, bool regroup)
+{
+	column step = { NULL, 0, 0 }, node = { NULL, 0, 0 }, weight = { NULL, 0, 0 };
+	bool plain = true, merged = false;
 	struct placed p;
-	u64 unit, before = 0;
-	bool plain = true;
+	u64 start, span, unit, before = 0;
 	size_t i;
 
 	placed_samples(&p, v);
-	if (p.v.n > 1 && p.v.n <= TIMES_MAX && p.v.v[p.v.n - 1].time > p.v.v[0].time) {
-		u64 start = p.v.v[0].time, span = p.v.v[p.v.n - 1].time - start;
-
-		for (unit = 1; unit <= span / TICKS_MIN / 10; unit *= 10)
-			;
-		buf_printf(b,
-			   "\"times\":{\"unit\":%" PRIu64 ",\"start\":\"%" PRIu64 "\",\n\"step\":[",
-			   unit, start);
-		for (i = 0; i < p.v.n; i++) {
-			u64 tick = (p.v.v[i].time - start) / unit;
-
-			if (i)
-				buf_putc(b, ',');
-			buf_u64(b, tick - before);
-			before = tick;
-			plain = plain && p.v.v[i].weight == 1;
-		}
-		buf_puts(b, "],\n\"node\":[");
-		for (i = 0; i < p.v.n; i++) {
-			if (i)
-				buf_putc(b, ',');
-			buf_u64(b, p.v.v[i].node);
-		}
-		buf_putc(b, ']');
-		if (!plain) {
-			buf_puts(b, ",\n\"weight\":[");
-			for (i = 0; i < p.v.n; i++) {
-				if (i)
-					buf_putc(b, ',');
-				put_num(b, p.v.v[i].weight);
-			}
-			buf_putc(b, ']');
-		}
-		if (regroup)
-			put_who(b, &p);
-		buf_puts(b, "},\n");
+	if (p.v.n < 2 || p.v.v[p.v.n - 1].time <= p.v.v[0].time)
+		goto out;
+	start = p.v.v[0].time;
+	span = p.v.v[p.v.n - 1].time - start;
+	for (unit = 1; unit <= span / TICKS_MIN / 10; unit *= 10)
+		;
+	/* Coarser when there are very many, down to one tick for all. */
+	for (; p.v.n > TIMES_MAX && unit <= span; unit *= 10) {
+		merge_times(&p, start, unit);
+		merged = true;
+		if (p.v.n <= TIMES_MAX)
+			break;
 	}
+	if (p.v.n > TIMES_MAX)
+		goto out;
+	for (i = 0; i < p.v.n; i++) {
+		u64 tick = (p.v.v[i].time - start) / unit;
+
+		vec_push(&step, tick - before);
+		vec_push(&node, p.v.v[i].node);
+		vec_push(&weight, p.v.v[i].weight);
+		before = tick;
+		plain = plain && p.v.v[i].weight == 1;
+	}
+	buf_printf(&s->text, "\"times\":{\"unit\":%" PRIu64 ",\"start\":\"%" PRIu64 "\",%s\n", unit,
+		   start, merged ? "\"merged\":true," : "");
+	put_column(s, "step", &step);
+	buf_puts(&s->text, ",\n");
+	put_column(s, "node", &node);
+	if (!plain) {
+		buf_puts(&s->text, ",\n");
+		put_column(s, "weight", &weight);
+	}
+	if (regroup)
+		put_who(s, &p);
+	buf_puts(&s->text, "},\n");
+out:
+	vec_release(&step);
+	vec_release(&node);
+	vec_release(&weight);
 	placed_release(&p);
 }
 
@@ -781,12 +953,12 @@ static void put_json(struct sink *s, const struct render_input *in, const struct
 {
 	const struct view *v = in->view;
 	const struct profile *p = in->profile;
-	struct buf *b = &s->text, suffixes = BUF_INIT;
+	struct buf *b = &s->text;
 	struct used u;
-	size_t i, named;
+	size_t i;
 
 	used_init(&u, v);
-	buf_puts(b, "{\"format\":\"xenflame\",\"version\":1,\n");
+	buf_puts(b, "{\"format\":\"xenflame\",\"version\":2,\n");
 	put_member(b, "title", opts->title);
 	put_member(b, "subtitle", opts->subtitle);
 	put_member(b, "notes", opts->notes);
@@ -818,30 +990,13 @@ static void put_json(struct sink *s, const struct render_input *in, const struct
 	put_palette(b, palette);
 	put_remarks(b, in);
 
-	buf_puts(b, "\"frames\":{\n");
-	put_frame_column(b, "name", &u, p, palette, COL_NAME);
-	put_frame_column(b, "module", &u, p, palette, COL_MODULE);
-	put_frame_column(b, "file", &u, p, palette, COL_FILE);
-	put_frame_column(b, "line", &u, p, palette, COL_LINE);
-	put_frame_column(b, "space", &u, p, palette, COL_SPACE);
-	put_frame_column(b, "flags", &u, p, palette, COL_FLAGS);
-	put_frame_column(b, "color", &u, p, palette, COL_COLOR);
-	named = u.strings.n;
-	put_suffixes(b, &u, p, opts->annotate_all, &suffixes);
-	buf_puts(b, "},\n\"strings\":[\"\"");
-	for (i = 1; i < named; i++) {
-		buf_puts(b, ",\n");
-		put_str(b, strtab_get(p->strings, u.strings.v[i]),
-			strtab_len(p->strings, u.strings.v[i]));
-	}
-	buf_put(b, suffixes.p, suffixes.n);
-	buf_puts(b, "],\n");
+	put_frames(s, &u, p, palette, opts->annotate_all);
+	put_strings(s, &u);
 	if (regroup && v->event < 0)
 		buf_puts(b, "\"by_event\":true,\n");
-	put_times(b, v, regroup);
+	put_times(s, v, regroup);
 	put_nodes(s, v, &u, regroup);
 	buf_puts(b, "}\n");
-	buf_release(&suffixes);
 	used_release(&u);
 }
 

@@ -42,6 +42,31 @@ function readData(el)
 	return Promise.resolve(JSON.parse(el.textContent));
 }
 
+const DIGIT = new Uint8Array(128);
+for (let i = 0; i < 64; i++)
+	DIGIT["ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".charCodeAt(i)] = i;
+
+/* A column of numbers: strings of their digits to the base of 64, lowest first. */
+function column(planes)
+{
+	const n = planes[0].length, v = planes.length > 5 ? new Float64Array(n) : new Int32Array(n);
+
+	planes.forEach((digits, k) => {
+		for (let i = 0, unit = 64 ** k; i < n; i++)
+			v[i] += DIGIT[digits.charCodeAt(i)] * unit;
+	});
+	return v;
+}
+
+/* Calls `call` with each number of a column of gaps and its index. */
+function eachOfGaps(planes, call)
+{
+	column(planes).reduce((next, gap, k) => {
+		call(next + gap, k);
+		return next + gap + 1;
+	}, 0);
+}
+
 /* The classes of the legend, in its order. A frame is of one of them; inlined and unresolved say more. */
 const CLASSES = ["hypervisor", "kernel", "user", "JIT", "guest kernel", "guest user", "other"];
 
@@ -49,8 +74,16 @@ const CLASSES = ["hypervisor", "kernel", "user", "JIT", "guest kernel", "guest u
 class Model {
 	constructor(d)
 	{
-		const f = d.frames, s = d.strings, n = f.name.length;
+		const f = d.frames, s = d.strings;
 
+		/* Columns of plain arrays: frames of groups are added to them. */
+		for (const name in f)
+			f[name] = Array.from(column(f[name]));
+		column(d.shared).forEach((n, i) => {
+			if (n)
+				s[i] = s[i - 1].slice(0, n) + s[i];
+		});
+		const n = f.name.length;
 		this.d = d;
 		this.n = n;
 		this.title = new Array(n);
@@ -176,37 +209,54 @@ class Tree {
 /* The tree of the data block. */
 function treeOfData(d, frames)
 {
-	const { up, callee, fresh, self } = d.nodes, n = up.length, t = new Tree(n), path = [0];
+	const nodes = d.nodes, run = column(nodes.run), up = column(nodes.up), leaf = column(nodes.self_leaf);
+	const ranks = column(nodes.callee), more = column(nodes.more), fresh = column(nodes.fresh);
+	const n = run.reduce((sum, k) => sum + k + 1, 1), t = new Tree(n), path = new Int32Array(n);
 	const callees = new Array(frames + 1);		/* by caller; the last one is the root */
-	let depth = 0, nextFresh = 0;
+	let depth = 0, node = 0, taken = 0, nextMore = 0, nextFresh = 0;
 
 	t.frame[0] = -1;
-	t.self[0] = Number(self[0]);
-	for (let i = 1; i < n; i++) {
-		depth += 1 - up[i];
-		const parent = path[depth - 1], caller = parent ? t.frame[parent] : frames;
-		if (!callee[i]) {
-			const f = t.frame[i] = fresh[nextFresh++];
-			if (callees[caller])
-				callees[caller].push(f);
-			else
+	for (let chain = 0; chain < run.length; chain++) {
+		for (let k = run[chain]; k >= 0; k--) {
+			const parent = path[depth], caller = parent ? t.frame[parent] : frames, known = callees[caller];
+			let rank = 0;
+			if (known) {
+				/* Two a digit. */
+				const pair = ranks[taken >> 1];
+				rank = taken++ & 1 ? pair & 7 : pair >> 3;
+				if (rank === 7)
+					rank += more[nextMore++];
+			}
+			const f = t.frame[++node] = rank ? known[rank - 1] : fresh[nextFresh++];
+			if (!known)
 				callees[caller] = [f];
-		} else {
-			t.frame[i] = callees[caller][callee[i] - 1];
+			else if (!rank)
+				known.push(f);
+			t.parent[node] = parent;
+			t.depth[node] = ++depth;
+			path[depth] = node;
 		}
-		t.depth[i] = depth;
-		t.parent[i] = parent;
-		path[depth] = i;
-		t.self[i] = +self[i];
 		if (depth > t.maxDepth)
 			t.maxDepth = depth;
+		t.self[node] = leaf[chain];
+		depth -= up[chain] + 1;
 	}
-	if (d.nodes.base) {
+	const inner = column(nodes.self_inner);
+	eachOfGaps(nodes.self_gap, (at, k) => {
+		t.self[at] = inner[k];
+	});
+	if (nodes.base_leaf) {
 		/* As much as can be compared with self. */
-		t.base = Float64Array.from(d.nodes.base, (x) => Number(x) * d.base_scale);
+		const base = t.base = new Float64Array(n), baseLeaf = column(nodes.base_leaf), baseInner = column(nodes.base_inner);
+		for (let chain = 0, at = 0; chain < run.length; chain++)
+			base[at += run[chain] + 1] = baseLeaf[chain] * d.base_scale;
+		eachOfGaps(nodes.base_gap, (at, k) => {
+			base[at] = baseInner[k] * d.base_scale;
+		});
 		t.sure = new Uint8Array(n);
-		for (const i of d.nodes.sure)
-			t.sure[i] = 1;
+		eachOfGaps(nodes.sure, (at) => {
+			t.sure[at] = 1;
+		});
 	}
 	return t.finish();
 }
@@ -946,15 +996,18 @@ const COLUMN_SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60
 class Times {
 	constructor(d)
 	{
-		const { unit, step, node, weight, cpu, pids, thread } = d.times, n = step.length;
+		const { unit, pids } = d.times, optional = (name) => d.times[name] ? column(d.times[name]) : null;
+		const step = column(d.times.step), thread = optional("thread"), cpu = optional("cpu"), n = step.length;
 
 		this.at = new Float64Array(n);		/* seconds since the first one */
-		this.node = node;
-		this.weight = weight ? Float64Array.from(weight, Number) : null;
+		this.node = column(d.times.node);
+		this.weight = optional("weight");
 		for (let i = 0, tick = 0; i < n; i++)
 			this.at[i] = (tick += step[i]) * unit / 1e9;
 		this.span = this.at[n - 1];
-		this.column = COLUMN_SECONDS.find((c) => this.span / c <= 150) || this.span / 150;
+		/* No cell is shorter than what the file tells apart. */
+		this.column = COLUMN_SECONDS.find((c) => this.span / c <= 150 && c * 1e9 >= unit * CELLS) || Math.max(this.span / 150, unit * CELLS / 1e9);
+		this.merged = d.times.merged ? unit / 1e6 : 0;
 		this.cell = this.column / CELLS;
 		this.columns = Math.floor(this.span / this.column) + 1;
 		this.cpus = d.times.cpus;
@@ -1194,7 +1247,8 @@ class HeatPane {
 		}
 		this.from.value = String(Math.round(a * t.cell * 1000) / 1000);
 		this.to.value = String(Math.round(Math.min(b * t.cell, t.span + t.cell) * 1000) / 1000);
-		this.note.textContent = "a column is " + t.column + " s, a cell " + t.cell * 1000 + " ms; drag to choose a window for all views";
+		this.note.textContent = "a column is " + t.column + " s, a cell " + t.cell * 1000 + " ms; " + (t.merged ? "times are kept to " + t.merged + " ms, there are very many; " : "") +
+			"drag to choose a window for all views";
 	}
 }
 
@@ -1219,10 +1273,9 @@ class Viewer {
 		this.idle = null;
 		if (d.nodes.idle) {
 			this.idle = new Uint8Array(this.whole.n);
-			d.nodes.idle.reduce((before, step) => {
-				this.idle[before + step] = 1;
-				return before + step;
-			}, 0);
+			eachOfGaps(d.nodes.idle, (at) => {
+				this.idle[at] = 1;
+			});
 		}
 		this.found = null;
 		this.cutCache = new Map();

@@ -3,7 +3,7 @@
 # Build Xen 4.17 and Linux 6.12 with the patch series, boot them in an emulated
 # machine, record a known workload, and look at the recording. Prints TAP. See
 # sources.sh for the environment. With the argument `example`, a longer workload
-# is recorded, for examples/xen-host.
+# is recorded, and becomes examples/xen-host with its symbols.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -12,7 +12,10 @@ need qemu-system-x86_64 gcc make flex bison bc cpio gzip patch perf busybox pyth
 b=$cache/boot
 mkdir -p "$b/log"
 seconds=3
-[ "${1-}" != example ] || seconds=12
+if [ "${1-}" = example ]; then
+	need dwz debugedit objcopy xz
+	seconds=12
+fi
 
 fail() # step, log
 {
@@ -167,6 +170,10 @@ if [ -n "${XENFLAME-}" ] && [ -x "${XENFLAME-}" ]; then
 	grep -q '^hc-[a-z]*;_start;demo_main;run_until;work_[^ ]*;entry_SYSCALL_64_after_hwframe[^ ]*;xen_hypercall_pv[^ ]*;lstar_enter_\[h\];[^ ]*pv_hypercall_\[h\];do_' "$b/record.folded"
 	check "xenflame has whole chains, from _start to Xen" $?
 	step "picture"
+fi
+if [ "${1-}" = example ] && [ $rc = 0 ]; then
+	"$here/example.sh" "$b" "$b/xen" >"$b/log/example" 2>&1
+	check "examples/xen-host is made of it" $?
 fi
 echo "1..$n"
 echo "# $(($(date +%s) - started)) s in all: $steps"

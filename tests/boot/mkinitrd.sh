@@ -4,7 +4,7 @@
 # system, from programs of this machine: busybox, perf with its libraries, and
 # the workload.
 set -eu
-src=$(dirname "$0")
+src=$(cd "$(dirname "$0")" && pwd)
 root=$1/root
 rm -rf "$root"
 mkdir -p "$root/bin" "$root/lib64" "$root/usr/share/common-licenses"
@@ -16,11 +16,13 @@ while read -r lib; do
 	mkdir -p "$root$(dirname "$lib")"
 	cp -L "$lib" "$root$lib"
 done
-${CC:-gcc} -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -ffreestanding \
+cd "$src"
+${CC:-gcc} -g -ffile-prefix-map="$PWD"=/usr/src/xenflame/tests/boot \
+	-O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -ffreestanding \
 	-fno-stack-protector -fno-builtin -fno-pie -no-pie -nostdlib -static \
-	-fcf-protection=none -Wl,--eh-frame-hdr,--build-id -o "$root/bin/hcload" "$src/hcload.c"
-cp "$src/workload.sh" "$root/workload.sh"
-cp "$src/dom0-init.sh" "$root/init"
+	-fcf-protection=none -Wl,--eh-frame-hdr,--build-id -o "$root/bin/hcload" hcload.c
+cp workload.sh "$root/workload.sh"
+cp dom0-init.sh "$root/init"
 cp -L /usr/share/common-licenses/GPL-2 /usr/share/common-licenses/GPL-3 \
 	"$root/usr/share/common-licenses/"
 chmod 755 "$root/init"

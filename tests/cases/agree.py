@@ -151,7 +151,7 @@ def recordings():
     for data, text in (('novpmu.perf.data', 'novpmu.perf-script.txt.xz'), ('novpmu.perf.data.kvm', 'novpmu.perf-kvm-script.txt.xz')):
         yield f'xen-stock/{data}', os.path.join(stock, data), os.path.join(stock, text)
     hv = os.path.join(corpus, 'xen-hv')
-    yield 'xen-hv/perf.data.kvm', os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm'), os.path.join(hv, 'perf.script.txt.gz')
+    yield 'xen-hv/perf.data.kvm', os.path.join(hv, 'perf.data.kvm'), os.path.join(hv, 'perf.script.txt.gz')
     yield 'xen-hv/rfc-layout', os.path.join(hv, 'rfc-layout.perf.data.kvm'), os.path.join(hv, 'rfc-layout.script.txt.gz')
     synth = os.path.join(corpus, 'synth', 'xen')
     for n in ('perf.data.kvm', 'hvmark.perf.data.kvm'):

@@ -16,7 +16,7 @@ import tempfile
 
 top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 corpus = os.path.join(top, 'tests', 'data', 'corpus')
-example = os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')
+example = os.path.join(corpus, 'xen-hv', 'perf.data.kvm')
 xenflame = os.path.abspath(os.environ.get('XENFLAME', 'xenflame'))
 tmp = tempfile.mkdtemp(prefix='xenflame-program-')
 nr = failed = 0

@@ -47,18 +47,10 @@ left_out() { # FILE
 	fi
 }
 
-path_of() {
-	if [ -e "$corpus/$1" ]; then
-		echo "$corpus/$1"
-	else
-		echo "$abs_top_srcdir/examples/xen-host/${1##*/}"
-	fi
-}
-
 # Columns of EXPECTED.tsv: 5 events, 6-15 the figures.
 while IFS=$tab read -r file kind endian size events figures; do
 	[ "$file" = file ] && continue
-	left_out "$(path_of "$file")" && continue
+	left_out "$corpus/$file" && continue
 	figures=$(printf '%s\n' "$figures" | cut -f1-10)
 	case $file in
 	synth/size0.data | synth/truncated.data)
@@ -86,7 +78,7 @@ while IFS=$tab read -r file kind endian size events figures; do
 		figures=$(sed -n 2p "$tmp/grp") ;;
 	esac
 	printf '%s\t%s\n' "$events" "$figures" >"$tmp/want"
-	"$census" "$(path_of "$file")" | cut -f2- | sed "s/$tab*\$//" >"$tmp/got"
+	"$census" "$corpus/$file" | cut -f2- | sed "s/$tab*\$//" >"$tmp/got"
 	same "figures of $file" "$tmp/want" "$tmp/got"
 done <"$corpus/EXPECTED.tsv"
 

@@ -228,7 +228,7 @@ static void test_options(void)
 	o.plain_data = true;
 	write_to(&b, "html", &o);
 	OK(strstr(buf_str(&b), "type=\"application/json\"") != NULL);
-	OK(strstr(buf_str(&b), "\"function_1999\"") != NULL);
+	OK(strstr(buf_str(&b), "\"function_0\"") != NULL);
 	buf_release(&b);
 	done_view();
 }

@@ -154,71 +154,98 @@ static void test_hostile(void)
 }
 #endif
 
+/* What it makes of a block of one frame named "" and these strings and nodes. */
+static const char *read_block(const char *version, const char *strings, const char *name,
+			      const char *nodes)
+{
+	static struct buf b;
+
+	buf_clear(&b);
+	buf_printf(&b,
+		   "<svg><script id=\"xenflame-data\">{\"version\":%s,\"strings\":%s,"
+		   "\"spaces\":[\"user\"],\"frames\":{\"name\":[\"%s\"],\"suffix\":[\"A\"],"
+		   "\"module\":[\"A\"],\"file\":[\"A\"],\"line\":[\"A\"],\"space\":[\"A\"],"
+		   "\"flags\":[\"A\"]},\"nodes\":%s}</script></svg>",
+		   version, strings, name, nodes);
+	return read_svg(buf_str(&b), 0);
+}
+
 /* Our data block, as render/data.c describes it. */
 static void test_data(void)
 {
 	static const char text[] =
 		"<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\">\n"
 		"<script id=\"xenflame-data\" "
-		"type=\"application/json\">{\"format\":\"xenflame\",\"version\":1,\n"
+		"type=\"application/json\">{\"format\":\"xenflame\",\"version\":2,\n"
 		"\"title\":\"a \\\"quoted\\\" "
 		"{[\",\"total\":\"18446744073709551615\",\"unit\":\"samples\",\"event\":\"cycles\","
 		"\n"
 		"\"spaces\":[\"user\",\"kernel\",\"hypervisor\",\"none\"],\n"
-		"\"strings\":[\"\",\"busy\",\"f\\u003cint\\u003e\",\"_[h]\",\"xen-syms\","
-		"\"\\ud83d\\ude00\",\"a.c\",\"_[k]\"],\n"
+		"\"strings\":[\"\",\"busy\",\"f\\u003cint\\u003e\",\"\\ud83d\\ude00\",\"_[h]\","
+		"\"k]\",\"xen-syms\",\"a.c\"],\"shared\":[\"AAAAACAA\"],\n"
 		"\"extra\":[{\"x\":[1,2,\"]\"]},null,true,-1.5e3],\n"
-		"\"frames\":{\"name\":[1,1,3],\"suffix\":[0,3,7],\"module\":[0,4,0],\"file\":[0,6,"
-		"0],\"line\":[0,12,0],"
-		"\"space\":[3,2,1],\"flags\":[32,1,2],\"color\":[0,0,0]},\n"
-		"\"nodes\":{\"up\":[0,0,0,1,2],\"callee\":[0,0,0,0,1],\"fresh\":[0,1,2],\"self\":["
-		"0,1,2,\"18446744073709551610\",4]}}\n"
+		"\"frames\":{\"name\":[\"BBB\"],\"suffix\":[\"AEF\"],\"module\":[\"AGA\"],"
+		"\"file\":[\"AHA\"],\"line\":[\"AMA\",\"ABA\"],"
+		"\"space\":[\"DCB\"],\"flags\":[\"gBC\"],\"color\":[\"AAA\"]},\n"
+		"\"nodes\":{\"run\":[\"BAA\"],\"up\":[\"ABA\"],\"callee\":[\"B\"],\"more\":[\"\"],"
+		"\"fresh\":[\"ABC\"],\"self_leaf\":[\"C6E\",\"A/A\",\"A/A\",\"A/A\",\"A/A\","
+		"\"A/A\",\"A/A\",\"A/A\",\"A/A\",\"A/A\",\"APA\"],"
+		"\"self_inner\":[\"B\"],\"self_gap\":[\"B\"]}}\n"
 		"</script></svg>\n";
+	static const char one[] = "[\"\"],\"shared\":[\"A\"]";
+	const struct {
+		const char *version, *strings, *name, *nodes, *error;
+	} damage[] = {
+		{ "1", one, "A", "{}", "of version 1, this program reads version 2" },
+		{ "2", one, "AA", "{}", "columns differ" },
+		{ "2", one, "H", "{}", "damaged: frame 0" },
+		{ "2", "[\"\"],\"shared\":[\"B\"]", "A", "{}", "damaged: string 0" },
+		{ "2", "[\"\"]", "A", "{}", "damaged: string 0" },
+		{ "2", one, "A",
+		  "{\"run\":[\"A\"],\"up\":[\"A\"],\"fresh\":[\"B\"],\"self_leaf\":[\"B\"]}",
+		  "damaged: node 1" },
+		/* A second call of a frame that no item of callee stands for. */
+		{ "2", one, "A",
+		  "{\"run\":[\"AA\"],\"up\":[\"AA\"],\"fresh\":[\"A\"],\"self_leaf\":[\"BB\"]}",
+		  "damaged: node 2" },
+		{ "2", one, "A",
+		  "{\"run\":[\"AA\"],\"up\":[\"AA\"],\"callee\":[\"4\"],\"fresh\":[\"A\"],"
+		  "\"self_leaf\":[\"BB\"]}",
+		  "damaged: node 2" },
+		{ "2", one, "A",
+		  "{\"run\":[\"A\"],\"up\":[\"B\"],\"fresh\":[\"A\"],\"self_leaf\":[\"B\"]}",
+		  "damaged: chain 0" },
+		{ "2", one, "A",
+		  "{\"run\":[\"A\"],\"up\":[\"A\"],\"fresh\":[\"A\"],\"self_leaf\":[\"B\"],"
+		  "\"self_inner\":[\"B\"],\"self_gap\":[\"C\"]}",
+		  "damaged: weight 0" },
+		/* More digits than 64 bits hold, planes of two lengths, no digit. */
+		{ "2", one, "A\",\"A\",\"A\",\"A\",\"A\",\"A\",\"A\",\"A\",\"A\",\"A\",\"Q", "{}",
+		  "data block damaged at its offset" },
+		{ "2", one, "A\",\"AA", "{}", "data block damaged at its offset" },
+		{ "2", one, "!", "{}", "data block damaged at its offset" },
+	};
 	const char *got;
+	size_t i;
 
 	STR_EQ(read_svg(text, DUMP_ALL | DUMP_EVENT),
 	       "cycles;busy{none root} 1\n"
-	       "cycles;busy{none root};f<int>{hypervisor (xen-syms) a.c:12 inlined} 2\n"
+	       "cycles;busy{none root};f<int>{hypervisor (xen-syms) a.c:76 inlined} 2\n"
 	       "cycles;busy{none root};\xf0\x9f\x98\x80{kernel unknown} 18446744073709551610\n"
 	       "cycles;busy{none root} 4\n");
 	EQ(notes, 0);
 	/* Damage of each kind is an error, not a crash. */
-	got = read_svg("<svg><script "
-		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"frames\":{\"name\":[0]}}</"
-		       "script></svg>",
-		       0);
-	OK(strstr(got, "columns differ") != NULL);
-	got = read_svg("<svg><script "
-		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
-		       "\"name\":[7],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
-		       "\"nodes\":{}}</script></svg>",
-		       0);
-	OK(strstr(got, "damaged: frame 0") != NULL);
-	got = read_svg("<svg><script "
-		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
-		       "\"name\":[0],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
-		       "\"nodes\":{\"up\":[0,5],\"callee\":[0,0],\"fresh\":[0],\"self\":[0,1]}}"
-		       "</script></svg>",
-		       0);
-	OK(strstr(got, "damaged: node 1") != NULL);
-	got = read_svg("<svg><script "
-		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
-		       "\"name\":[0],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
-		       "\"nodes\":{\"up\":[0,0,0],\"callee\":[0,0,1],"
-		       "\"fresh\":[0],\"self\":[0,1,1]}}</script></svg>",
-		       0);
-	OK(strstr(got, "damaged: node 2") != NULL);
-	got = read_svg("<svg><script "
-		       "id=\"xenflame-data\">{\"strings\":[\"\"],\"spaces\":[\"user\"],\"frames\":{"
-		       "\"name\":[0],\"suffix\":[0],"
-		       "\"module\":[0],\"file\":[0],\"line\":[0],\"space\":[0],\"flags\":[0]},"
-		       "\"nodes\":{\"up\":[0,0],\"callee\":[0,0],"
-		       "\"fresh\":[1],\"self\":[0,1]}}</script></svg>",
-		       0);
-	OK(strstr(got, "damaged: node 1") != NULL);
+	for (i = 0; i < ARRAY_SIZE(damage); i++) {
+		got = read_block(damage[i].version, damage[i].strings, damage[i].name,
+				 damage[i].nodes);
+		if (!OK(strstr(got, damage[i].error) != NULL))
+			printf("# %zu: %s, expected %s\n", i, got, damage[i].error);
+	}
+	/* Without damage, the same is read. */
+	STR_EQ(read_block("2", one, "A",
+			  "{\"run\":[\"A\"],\"up\":[\"A\"],\"fresh\":[\"A\"],"
+			  "\"self_leaf\":[\"B\"]}"),
+	       "[unknown] 1\n");
 	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"</script></svg>", 0);
 	OK(strstr(got, "data block damaged at its offset") != NULL);
 	got = read_svg("<svg><script id=\"xenflame-data\" "

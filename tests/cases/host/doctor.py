@@ -60,14 +60,18 @@ case('stock', t.transcript(new('stock'), 'novpmu', 'novpmu-watchdog'), 1, 'dom0'
      {'xen': 'ok', 'dom0': 'ok', 'dom0-type': 'ok', 'symbols': 'warn', 'frame-pointers': 'bad', 'vpmu': 'bad',
       'pmu-driver': 'bad', 'patched-xen': 'unknown', 'patched-linux': 'unknown', 'secure-boot': 'ok', 'cpus': 'ok', 'perf': 'ok',
       'keys': 'ok'},
-     {'vpmu': r'GRUB_CMDLINE_XEN.*vpmu=on.*update-grub', 'symbols': 'xen-hypervisor-4.17-amd64-dbg', 'xen': r'4\.17\.7'})
+     {'vpmu': r'GRUB_CMDLINE_XEN.*vpmu=on.*update-grub', 'symbols': 'xen-hypervisor-4.17-amd64-dbg', 'xen': r'4\.17\.7',
+      'keys': 'xenflame record --debug-keys=', 'pmu-driver': 'PMU not available due to virtualization, using software events only'})
 tree = t.transcript(new('vpmu'), 'vpmu-on', 'vpmu-on')
 case('vPMU without driver', tree, 1, 'debug-keys', {'vpmu': 'ok', 'pmu-driver': 'bad', 'mode': 'warn', 'patched-xen': 'unknown'},
-     {'pmu-driver': 'address 0.*vpmu=off', 'mode': 'echo all'})
+     {'pmu-driver': 'software events only.*address 0.*vpmu=off', 'mode': 'echo all'})
 case('watchdog', t.transcript(new('watchdog'), 'novpmu', 'vpmu-and-watchdog'), 1, 'dom0', {'vpmu': 'bad'},
      {'vpmu': r'watchdog is on.*watchdog'})
 case('no PMU known', t.transcript(new('intel'), 'novpmu', 'vpmu-intel-nopmu'), 1, 'dom0', {'vpmu': 'bad'},
-     {'vpmu': r'PMU version 0 is not supported.*vpmu=timer'})
+     {'vpmu': r'PMU version 0 is not supported.*debug key.*vpmu=timer'})
+tree = t.transcript(new('core-ultra'), 'novpmu', 'vpmu-intel-nopmu')
+tree.put('commands/xl-dmesg', tree.get('commands/xl-dmesg').replace('PMU version 0 is', 'PMU version 6 is'))
+case('a PMU that is too new', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': r'PMU version 6 is not supported'})
 
 # All there.
 case('ready', t.ready(new('ready')), 0, 'stacks',
@@ -89,7 +93,15 @@ case('no xenfs', tree, 1, 'nothing', {'dom0': 'bad'}, {'dom0': 'mount -t xenfs x
 tree = t.ready(new('pvh'))
 tree.put('/sys/hypervisor/guest_type', 'PVH\n')
 tree.drop('/sys/hypervisor/pmu')
-case('PVH dom0', tree, 1, 'dom0', {'dom0-type': 'bad', 'vpmu': 'bad'}, {'dom0-type': 'PVH'})
+for distro, rx in {'debian': 'update-grub', 'xcp-ng': 'xen-cmdline --delete-xen dom0', 'xenserver': 'xen-cmdline --delete-xen dom0',
+                   'qubes': 'grub2-mkconfig', 'other': "take 'dom0' out"}.items():
+    tree.put('/etc/os-release', t.OS_RELEASE[distro])
+    case(f'PVH dom0, {distro}', tree, 1, 'dom0', {'dom0-type': 'bad', 'vpmu': 'bad'}, {'dom0-type': f'PVH.*debug key.*{rx}'})
+tree = t.ready(new('i686'))
+tree.put('commands/uname', 'Linux i686.example 6.1.0 #1 SMP x86_64 GNU/Linux\n')
+case('a host of that name', tree, 0, 'stacks', {'dom0-type': 'ok'})
+tree.put('commands/uname', 'Linux host 6.1.0 #1 SMP i686 GNU/Linux\n')
+case('32-bit dom0', tree, 1, 'addresses', {'dom0-type': 'bad'}, {'dom0-type': '32-bit.*64-bit'})
 
 # Step 1: frame pointers, from each of the sources.
 tree = t.ready(new('nofp'))
@@ -104,6 +116,12 @@ tree.put('/boot/xen-4.17-debug.config', 'CONFIG_FRAME_POINTER=y\n')
 case('two configurations that differ', tree, 1, 'addresses', {'frame-pointers': 'unknown'})
 tree.put('/boot/xen-4.17.7.config', 'CONFIG_FRAME_POINTER=y\n')
 case('the whole version wins', tree, 0, 'stacks', {'frame-pointers': 'ok'}, {'frame-pointers': 'xen-4.17.7.config'})
+tree.put('/boot/xen-4.17.7-d.config', '# CONFIG_FRAME_POINTER is not set\n')
+case('and the very name before it', tree, 0, 'stacks', {'frame-pointers': 'ok'}, {'frame-pointers': 'xen-4.17.7.config'})
+tree.drop('/boot/xen-4.17.7.config', '/boot/xen-4.17-debug.config', '/boot/xen-4.17-amd64.config')
+case('a debug build beside', tree, 1, 'addresses', {'frame-pointers': 'bad'}, {'frame-pointers': 'xen-4.17.7-d.config'})
+tree.put('/boot/xen-syms-4.17.7.map', '0000000000000001 A XEN_FRAME_POINTER\nffff82d040200000 T _start\n')
+case('the table of symbols', tree, 0, 'stacks', {'frame-pointers': 'ok'}, {'frame-pointers': 'xen-syms-4.17.7.map'})
 tree.drop('/boot')
 case('nothing tells', tree, 1, 'addresses', {'frame-pointers': 'unknown'})
 
@@ -152,15 +170,33 @@ tree.put('/proc/kallsyms', 'ffffffff81000000 T _text\n')
 case('kernel without the patches', tree, 1, 'addresses', {'patched-linux': 'unknown'}, {'patched-linux': 'linux/patches'})
 
 # Step 3: how vPMU is switched on.
-for distro, rx in {'xcp-ng': r'xen-cmdline --set-xen vpmu=on', 'qubes': r'GRUB_CMDLINE_XEN_DEFAULT.*vpmu=on.*grub2-mkconfig',
+for distro, rx in {'debian': r'GRUB_CMDLINE_XEN=.*vpmu=on.*update-grub', 'xcp-ng': r'xen-cmdline --set-xen vpmu=on',
+                   'xenserver': r'xen-cmdline --set-xen vpmu=on', 'suse': r'GRUB_CMDLINE_XEN_DEFAULT.*vpmu=on.*grub2-mkconfig', 'qubes': r'GRUB_CMDLINE_XEN_DEFAULT.*vpmu=on.*grub2-mkconfig',
                    'other': r"append 'vpmu=on'"}.items():
     tree = t.transcript(new('off-' + distro), 'novpmu', 'vpmu-on', distro)
     tree.put('commands/xl-dmesg', '(XEN) Command line: dom0_mem=1G\n')
     j = case(f'vPMU off, {distro}', tree, 1, 'dom0', {'vpmu': 'bad', 'keys': 'warn'}, {'vpmu': rx})
-    check(f'{distro} is known', j['distribution'] == {'xcp-ng': 'XCP-ng', 'qubes': 'Qubes', 'other': 'this system'}[distro])
+    check(f'{distro} is known', j['distribution'] == {'debian': 'Debian', 'xcp-ng': 'XCP-ng', 'xenserver': 'XCP-ng', 'suse': 'openSUSE',
+                                                      'qubes': 'Qubes', 'other': 'this system'}[distro])
+    tree.put('commands/xl-dmesg', '(XEN) Command line: vpmu=on watchdog\n(XEN) NMI watchdog is enabled. Turning VPMU off.\n')
+    case(f'watchdog, {distro}', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': 'watchdog is on.*' + {
+        'debian': 'sed .*watchdog.*update-grub', 'xcp-ng': '--delete-xen watchdog', 'xenserver': '--delete-xen watchdog',
+        'suse': 'sed .*watchdog.*grub2-mkconfig', 'qubes': 'sed .*watchdog.*grub2-mkconfig', 'other': "take 'watchdog' out"}[distro]})
+    tree.put('/sys/hypervisor/properties/buildid', 'f' * 40 + '\n')
+    case(f'symbols and perf, {distro}', tree, 1, 'dom0', {'symbols': 'warn'}, {'symbols': {
+        'debian': 'apt-get install xen-hypervisor-4.17-amd64-dbg', 'xcp-ng': 'yum install xen-hypervisor-debuginfo',
+        'xenserver': 'yum install xen-hypervisor-debuginfo', 'suse': '/usr/lib/debug/xen-syms-4.17.7',
+        'qubes': 'qubes-dom0-update xen-hypervisor-debug', 'other': 'keep xen-syms'}[distro]})
+    tree.drop('commands/perf-version')
+    case(f'perf, {distro}', tree, 1, 'debug-keys', {'perf': 'bad'}, {'perf': {
+        'debian': 'apt-get install linux-perf', 'xcp-ng': 'yum install perf', 'xenserver': 'yum install perf', 'suse': 'zypper install perf',
+        'qubes': 'qubes-dom0-update perf', 'other': 'tools/perf'}[distro]})
+    tree.put('commands/perf-version', 'perf version 6.1\n')
 tree.put('commands/xl-dmesg', '(XEN) Command line: watchdog ucode=scan\n')
 case('watchdog on the command line', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': 'vpmu=on watchdog=0'})
 tree.put('/sys/hypervisor/pmu/pmu_mode.errno', 'EACCES\n')
+case('not root, but dom0 logs it', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': 'vPMU is off'})
+tree.put('commands/dmesg', '')
 case('not root', tree, 1, 'dom0', {'vpmu': 'unknown'}, {'vpmu': 'root'})
 tree.drop('/sys/hypervisor/pmu')
 case('kernel without vPMU', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': 'CONFIG_XEN'})
@@ -171,6 +207,12 @@ tree.put('/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032
 case('secure boot', tree, 0, 'stacks', {'secure-boot': 'warn'}, {'secure-boot': 'debug key'})
 tree.put('/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c', b'\6\0\0\0\0')
 case('secure boot off', tree, 0, 'stacks', {'secure-boot': 'ok'})
+dmesg = tree.get('commands/dmesg')
+tree.put('commands/dmesg', dmesg + '[    0.000000] secureboot: Secure boot enabled\n')
+case('secure boot by the log', tree, 0, 'stacks', {'secure-boot': 'warn'}, {'secure-boot': 'debug key.*--debug-keys='})
+tree.put('commands/dmesg', dmesg + '[    0.000000] Kernel is locked down from EFI Secure Boot mode; see man kernel_lockdown.7\n')
+case('lockdown by the log', tree, 0, 'stacks', {'secure-boot': 'warn'}, {'secure-boot': 'lockdown=none'})
+tree.put('commands/dmesg', dmesg)
 tree.put('/sys/kernel/security/lockdown', 'none [integrity] confidentiality\n')
 case('lockdown', tree, 0, 'stacks', {'secure-boot': 'warn'}, {'secure-boot': 'lockdown=none'})
 

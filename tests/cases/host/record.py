@@ -26,7 +26,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 	shift
 done
 [ $# -gt 0 ] && shift
-if [ "$1" = wait-for-signal ]; then
+if [ "$1" = wait-for-signal ] || [ "$*" = "$WAIT" ]; then
 	trap 'echo got INT >>"$LOG"; cp "$DATA" "$out"; exit 130' INT
 	echo ready >>"$LOG"
 	while :; do sleep 0.1; done
@@ -65,12 +65,12 @@ def new(make=t.ready, **put):
     return tree
 
 
-def start(tree, *args, data=host):
+def start(tree, *args, data=host, wait='none'):
     shutil.rmtree(os.path.join(tmp.name, 'out'), ignore_errors=True)
     os.mkdir(os.path.join(tmp.name, 'out'))
     with open(log, 'w', encoding='utf-8'):
         pass
-    env = dict(os.environ, PATH=os.path.join(tmp.name, 'bin') + ':' + os.environ['PATH'], LOG=log, TREE=tree.path, DATA=data, TMPDIR=tmp.name)
+    env = dict(os.environ, PATH=os.path.join(tmp.name, 'bin') + ':' + os.environ['PATH'], LOG=log, TREE=tree.path, DATA=data, WAIT=wait, TMPDIR=tmp.name)
     return subprocess.Popen([os.environ['XENFLAME'], 'record', f'--sysroot={tree.path}', *args], env=env, cwd=os.path.join(tmp.name, 'out'),
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -110,7 +110,7 @@ check('options', rc == 0 and [c[0] for c in calls] == ['kvm --host --guest recor
 tree = new(lambda x: t.transcript(x, 'novpmu', 'vpmu-on'))
 tree.put(MODE + '.errno', 'EOPNOTSUPP\n')
 rc, out, calls = run(tree, '--', 'true')
-check('no vPMU: refused', rc == 1 and not calls and 'vpmu: vPMU is off' in out and '--force' in out and not saved(), (out, calls))
+check('no vPMU: refused', rc == 1 and not calls and 'vpmu: vPMU is off' in out and '--force' in out and '--debug-keys=2' in out and not saved(), (out, calls))
 rc, out, calls = run(tree, '--force', '--', 'true', data=clock)
 check('no vPMU, --force: dom0 by the clock', rc == 0 and [c[0] for c in calls] == ['record -a -g -F 97 -e cpu-clock -o perf.data.kvm -- true'],
       (out, calls))
@@ -122,7 +122,7 @@ for name, data, rx in (('fell back to a clock', clock, 'software clock'), ('samp
     rc, out, calls = run(tree, '--force', '--', 'true', data=data)
     check(f'{name}: --force', rc == 0 and len(calls) == 2 and rx in out, (out, calls))
 rc, out, calls = run(t.Tree(os.path.join(tmp.name, 'empty')), '--', 'true')
-check('not on Xen: refused', rc == 1 and not calls, out)
+check('not on Xen: refused', rc == 1 and not calls and '--debug-keys' not in out, out)
 
 # Xen says no.
 tree = new()
@@ -144,23 +144,32 @@ rc, out, calls = run(tree, '--no-trial', '--', 'true', data='')
 check('perf writes nothing', rc == 1 and 'recorded nothing' in out and state(tree) == ('self', '0x1'), out)
 rc, out, calls = run(tree, '--', 'false')
 check('the command\'s failure is none of ours', rc == 0 and 'perf.data.kvm' in saved(), out)
-for sig in (signal.SIGTERM, signal.SIGHUP):
+
+
+def interrupt(sig, *args, **kw):
     tree = new()
-    p = start(tree, '--no-trial', '--', 'wait-for-signal')
-    for _ in range(300):
+    p = start(tree, *args, **kw)
+    for _ in range(600):
         with open(log, encoding='utf-8') as f:
-            text = f.read()
-        if 'ready' in text:
-            break
+            if 'ready' in f.read():
+                break
         time.sleep(0.1)
     during = state(tree)
     p.send_signal(sig)
     out = p.communicate(timeout=60)[0].decode()
     with open(log, encoding='utf-8') as f:
         text = f.read()
-    check(f'{sig.name}: set, perf ends, put back', during == ('all', '0x9') and 'got INT' in text and state(tree) == ('self', '0x1'),
+    check(f'{sig.name} {args}: set, perf ends, put back', during == ('all', '0x9') and 'got INT' in text and state(tree) == ('self', '0x1'),
           (during, state(tree), text, out))
-    check(f'{sig.name}: the recording is kept', 'perf.data.kvm' in saved(), (saved(), out))
+    return p.returncode, out, text
+
+
+for sig in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    rc, out, text = interrupt(sig, '--no-trial', '--', 'wait-for-signal')
+    check(f'{sig.name}: the recording is kept', rc == 0 and 'perf.data.kvm' in saved(), (rc, saved(), out))
+rc, out, text = interrupt(signal.SIGINT, '--', 'true', wait='sleep 1')
+check('in the second before: no long run, nothing is left', rc == 1 and 'interrupted' in out and text.count('record -a') == 1 and not saved(),
+      (rc, saved(), text, out))
 # The debug key: an xl whose console holds the last 40000 bytes of what a real one has said, a piece for each press.
 said = t.corpus('xen-stock/debug-keys-d.console.txt').replace('\r\n', '\n')
 marks = [m.start() for m in re.finditer(r"^\(XEN\)[^\n]*'d' pressed", said, re.M)]
@@ -171,7 +180,8 @@ import os, sys
 d = %r
 n = int(open(d + '/n').read())
 if sys.argv[1:] == ['debug-keys', 'd']:
-    open(d + '/n', 'w').write(str(n + 1))
+    open(d + '/new', 'w').write(str(n + 1))
+    os.rename(d + '/new', d + '/n')
 elif sys.argv[1:] == ['dmesg']:
     text = '(XEN) boot\\n' * 100 + ''.join(open(d + '/%%d' %% (i %% %d), errors='surrogateescape').read() for i in range(n))
     sys.stdout.buffer.write(text.encode(errors='surrogateescape')[-int(open(d + '/ring').read()):])
@@ -202,15 +212,16 @@ def press_keys(*args, ring=40000, same=False):
     return r.returncode, r.stderr.decode(), n, got
 
 
+UNTIL_5 = ('sh', '-c', f'until [ "$(cat {keys}/n)" -ge 5 ] 2>/dev/null; do sleep 0.05; done')
 for same in (False, True):
-    rc, err, n, got = press_keys('--debug-keys=20', '--', 'sleep', '1.2', same=same)
+    rc, err, n, got = press_keys('--debug-keys=20', '--', *UNTIL_5, same=same)
     want = ''.join(pieces[0] if same else pieces[i % len(pieces)] for i in range(n))
     check(f"--debug-keys: all that was said, once{', equal dumps too' if same else ''}", rc == 0 and n >= 5 and got == want and 'rough' in err,
           (n, len(got), len(want), err))
     path = os.path.join(keys, 'out.txt')
     r = subprocess.run([os.environ['XENFLAME'], '--offline', path, '--format=folded'], capture_output=True, check=False)
     check('and is drawn', r.returncode == 0 and b'_[h]' in r.stdout, r.stderr)
-rc, err, n, got = press_keys('--debug-keys=20', '-q', '--', 'sleep', '1', ring=3000)
+rc, err, n, got = press_keys('--debug-keys=20', '-q', '--', *UNTIL_5, ring=3000)
 check('--debug-keys: a ring that is too small is told', rc == 0 and 'conring_size' in err and 'rough' not in err, (rc, err))
 rc, err, n, got = press_keys('--debug-keys=20', '--', 'no-such-command')
 check('--debug-keys: no such command', rc == 1 and 'no-such-command' in err and not n and not got, (rc, err))

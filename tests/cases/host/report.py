@@ -91,10 +91,23 @@ check('total of each function', not wrong, wrong)
 order = [f['self'] for f in j['functions']]
 check('the hottest first', order == sorted(order, reverse=True))
 check('hypervisor by entry adds up', sum(e['weight'] for e in j['hypervisor_entries']) == hypervisor)
-entries = {e['name']: e['weight'] for e in j['hypervisor_entries']}
-multicall = sum(int(line.rsplit(' ', 1)[1]) for line in folded.splitlines()
-                if re.search(r'(?<!_\[h\]);(?:(?:lstar_enter|pv_hypercall|_pv_hypercall)_\[h\];)+do_multicall_\[h\](?:;[^;]*_\[h\])*( \d+)$', line))
-check('do_multicall', entries['do_multicall'] == multicall > 0, (entries['do_multicall'], multicall))
+entries = {(e['kind'], e['name']): e['weight'] for e in j['hypervisor_entries']}
+for call in 'multicall', 'mmu_update', 'iret', 'domctl':
+    want = sum(int(line.rsplit(' ', 1)[1]) for line in folded.splitlines()
+               if re.search(r'(?<!_\[h\]);(?:(?:lstar_enter|pv_hypercall|_pv_hypercall)_\[h\];)+do_%s_\[h\](?:;[^;]*_\[h\])*( \d+)$' % call, line))
+    check(f'hypercall {call}', entries['hypercall', call] == want > 0, (entries['hypercall', call], want))
+want = sum(int(line.rsplit(' ', 1)[1]) for line in folded.splitlines()
+           if re.search(r'(?<!_\[h\]);handle_exception_saved_\[h\];do_page_fault_\[h\](?:;[^;]*_\[h\])*( \d+)$', line))
+check('page faults of PV guests', entries['exception', 'page_fault'] == want > 0, (entries, want))
+rc, by_entry, err = xenflame('--offline', '-q', '--by-entry', host, '--format=folded')
+got = collections.Counter()
+for line in by_entry.splitlines():
+    stack, n = line.rsplit(' ', 1)
+    if '_[h]' in stack:
+        got[tuple(stack.split(';')[:2])] += int(n)
+check('--by-entry has the same shares', rc == 0 and got == entries, (got, entries))
+stubs = sum(int(line.rsplit(' ', 1)[1]) for line in folded.splitlines() if re.search(r';xen_hypercall_pv \d+$', line))
+check('and the stubs, nothing else', sum(int(x.rsplit(' ', 1)[1]) for x in by_entry.splitlines()) == hypervisor + stubs, (hypervisor, stubs))
 check('hypercalls are named by Xen where it tells', {h['name'] for h in j['hypercalls']} >= {'multicall', 'mmu_update', 'xen_version'},
       j['hypercalls'])
 check('the hottest stack', max(int(x.rsplit(' ', 1)[1]) for x in folded.splitlines()) <= j['stacks'][0]['self'], j['stacks'][0])
@@ -102,10 +115,10 @@ check('quality is in', [q['name'] for q in j['quality']] == ['broken_stack', 'un
       all({'text', 'count', 'strict'} <= set(q) for q in j['quality']), j['quality'])
 
 rc, text, err = xenflame('report', '--offline', host)
-check('text', rc == 0 and all(x in text for x in ('Quality', 'warning: ', 'By process', 'Hypercalls', 'hypervisor', 'do_multicall')), text)
+check('text', rc == 0 and all(x in text for x in ('Quality', 'warning: ', 'By process', 'Hypercalls', 'hypervisor', 'multicall')), text)
 rc, md, err = xenflame('report', '--offline', '--markdown', '--anonymous', host)
 tables = re.findall(r'(?:^\|.*\n)+', md, re.M)
-check('Markdown: tables of one width', len(tables) == 6 and all(len({len(re.findall(r'(?<!\\)\|', row)) for row in x.splitlines()}) == 1
+check('Markdown: tables of one width', len(tables) == 7 and all(len({len(re.findall(r'(?<!\\)\|', row)) for row in x.splitlines()}) == 1
                                                                 for x in tables), md)
 check('--anonymous', 'host:' not in md and 'command:' not in md and 'kernel:' in md)
 evil = os.path.join(tmp.name, 'evil.folded')
@@ -117,6 +130,56 @@ for style in ('--markdown', '--top=3'):
 check('and the same in JSON', report(evil)['stacks'][0]['frames'][1]['function'].startswith('\x1b[31mred'))
 check('twice the same', xenflame('report', host) == xenflame('report', host))
 check('--strict', xenflame('report', '--offline', '--strict', host)[0] == 1)
+
+# HVM guests: exits by reason; who waits, in Xen, in dom0 and in the guests.
+exits = os.path.join(tmp.name, 'exits.folded')
+vmx, svm = '[xen];vmx_asm_vmexit_handler_[h];vmx_vmexit_handler_[h]', '[xen];svm_vmexit_handler_[h]'
+with open(exits, 'w', encoding='utf-8') as f:
+    f.write(f'''{vmx};ept_handle_violation_[h];hvm_hap_nested_page_fault_[h] 3
+{vmx};hvm_hlt_[h];vcpu_block_[h] 5
+{vmx};hvm_hypercall_[h];do_event_channel_op_[h];evtchn_send_[h] 7
+{vmx};hvm_hypercall_[h];hvm_grant_table_op_[h] 11
+{vmx};vmx_do_extint_[h];do_IRQ_[h] 13
+{vmx} 17
+{svm};svm_do_nested_pgfault_[h] 19
+{svm};no_such_intercept_[h] 23
+[xen];svm_asm_do_resume_[h];svm_intr_assist_[h] 29
+[xen];context_switch_[h];idle_loop_[h];default_idle_[h] 31
+[xen];context_switch_[h] 37
+[guest];default_idle_[g] 41
+[guest];pv_native_safe_halt_[g] 43
+[guest];acpi_cpu_c1_[g] 47
+[guest];mutex_lock_[g] 53
+swapper;xen_safe_halt_[k];xen_hypercall_pv_[k] 59
+vcpu;xen_safe_halt_[k];xen_hypercall_pv_[k];irq_[k] 61
+''')
+j = report(exits)
+check('exits by reason', {(e['kind'], e['name']): e['weight'] for e in j['hypervisor_entries']} == {
+    ('exit', 'EPT violation'): 3, ('exit', 'HLT'): 5, ('hypercall', 'event_channel_op'): 7, ('hypercall', 'grant_table_op'): 11,
+    ('exit', 'external interrupt'): 13, ('exit', 'vmx_vmexit_handler'): 17, ('exit', 'nested page fault'): 19,
+    ('exit', 'no_such_intercept'): 23, ('return to guest', 'svm_asm_do_resume'): 29, ('idle vCPU', 'default_idle'): 31,
+    ('other', 'context_switch'): 37}, j['hypervisor_entries'])
+check('idle in Xen, in dom0, in guests', {s['name']: s['idle'] for s in j['spaces'] if s['idle']} ==
+      {'hypervisor': 31, 'kernel': 59, 'guest kernel': 41 + 43 + 47}, j['spaces'])
+check('idle by guest', {p['name']: p['idle'] for p in j['processes']} == {'[xen]': 31, '[guest]': 41 + 43 + 47, 'swapper': 59, 'vcpu': 0}, j['processes'])
+check('--no-idle leaves none of them', report(exits, '--no-idle')['total'] == j['total'] - 31 - 59 - 131 and not report(exits, '--no-idle')['idle'])
+rc, out, err = xenflame(exits, '--by-entry', '--no-idle', '--format=folded')
+check('--by-entry: no other stacks', rc == 0 and sum(int(x.rsplit(' ', 1)[1]) for x in out.splitlines()) == 3 + 5 + 7 + 11 + 13 + 17 + 19 + 23 + 29 + 37,
+      out)
+check('its roots', {x.split(';')[0] for x in out.splitlines()} == {'hypercall', 'exit', 'return to guest', 'other'}, out)
+rc, out, err = xenflame('report', exits)
+check('both lists in text', rc == 0 and re.search(r'by hypercall\n.*grant_table_op.*by exit and other reasons\n.*exit: EPT violation', out, re.S), out)
+none = os.path.join(tmp.name, 'none.folded')
+with open(none, 'w', encoding='utf-8') as f:
+    f.write('a;b 1\n')
+rc, out, err = xenflame(none, '--by-entry', '--format=folded')
+check('--by-entry: nothing to show is an error', rc == 1 and not out and 'hypercall' in err, err)
+rc, out, err = xenflame(path, '--by-entry', '--format=folded')
+got = collections.Counter()
+for line in out.splitlines():
+    got[line.split(';')[1]] += int(line.rsplit(' ', 1)[1])
+check('--by-entry names hypercalls without hypervisor frames', got == {'sched_op': 846, 'xen_version': 280, 'platform_op': 258, 'mmu_update': 24},
+      (got, err))
 
 # --fail-if, against shares counted from what JSON tells of the same recordings.
 src = os.environ['abs_top_srcdir']
