@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* xenflame diff BEFORE AFTER: two recordings -> one picture or table of what changed. */
+/*
+ * xenflame diff BEFORE AFTER, or BEFORE... -- AFTER...: recordings of two sides -> one picture or
+ * table of what changed.
+ */
 #include <errno.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -8,6 +12,8 @@ enum {
 	OPT_NORMALIZE = OPTION_OF_VERB,
 	OPT_CONFIDENCE,
 	OPT_SLICES,
+	OPT_WIDTH_BY,
+	OPT_SUBTRACT,
 	OPT_FAIL_IF,
 	OPT_FAIL_IF_REGRESSED,
 };
@@ -16,6 +22,15 @@ static const struct option_def own_options[] = {
 	{ "normalize", OPT_NORMALIZE, ARG_YES, "total|time|none",
 	  "compare shares of the whole (default), weight a second, or\nweights as they are",
 	  "Comparison" },
+	{ "width-by", OPT_WIDTH_BY, ARG_YES, "after|before|union",
+	  "what widths in pictures are: AFTER (default; what has vanished has\nnone and is "
+	  "listed), "
+	  "BEFORE, or the larger of both in each stack",
+	  NULL },
+	{ "subtract", OPT_SUBTRACT, ARG_NO, NULL,
+	  "AFTER minus BEFORE as a plain flame graph, in any format: what is\nless than nothing is "
+	  "taken for nothing; weights as they are unless\n--normalize says otherwise",
+	  NULL },
 	{ "confidence", OPT_CONFIDENCE, ARG_YES, "PERCENT", "of the intervals; 99 unless given",
 	  NULL },
 	{ "slices", OPT_SLICES, ARG_YES, "N", "slices of time that show the noise; 20 unless given",
@@ -41,15 +56,25 @@ struct diff_args {
 	struct diff_opts diff;
 	struct gate gates[MAX_LIST];
 	size_t nr_gates;
-	bool fail_if_regressed;
+	bool fail_if_regressed, subtract, normalized;
+};
+
+/* The recordings of a side. */
+struct side {
+	const char *files[MAX_LIST + 1]; /* NULL-terminated */
+	struct run *runs;
+	struct profile **profiles;
+	size_t n;
 };
 
 static void help(void)
 {
 	puts("usage: xenflame diff [OPTION]... BEFORE AFTER [-o OUT]\n"
+	     "       xenflame diff [OPTION]... [-o OUT] BEFORE... -- AFTER...\n"
 	     "\n"
-	     "Compares two recordings of any builds and hosts: functions match by name, module and "
+	     "Compares recordings of any builds and hosts: functions match by name, module and "
 	     "space.\n"
+	     "With several recordings a side, noise is what they differ by among themselves.\n"
 	     "OUT may be any format; without it a table of what changed, and how surely, is "
 	     "printed.");
 	options_help(own_options);
@@ -66,6 +91,7 @@ static int take_own(struct diff_args *a, int id, const char *arg)
 
 	switch (id) {
 	case OPT_NORMALIZE:
+		a->normalized = true;
 		if (!strcmp(arg, "total")) {
 			a->diff.norm = DIFF_BY_TOTAL;
 		} else if (!strcmp(arg, "time")) {
@@ -77,6 +103,19 @@ static int take_own(struct diff_args *a, int id, const char *arg)
 			return -1;
 		}
 		return 0;
+	case OPT_WIDTH_BY:
+		if (!strcmp(arg, "after")) {
+			a->diff.width = DIFF_WIDTH_AFTER;
+		} else if (!strcmp(arg, "before")) {
+			a->diff.width = DIFF_WIDTH_BEFORE;
+		} else if (!strcmp(arg, "union")) {
+			a->diff.width = DIFF_WIDTH_UNION;
+		} else {
+			tell("--width-by=%s: expected after, before or union", arg);
+			return -1;
+		}
+		return 0;
+	case OPT_SUBTRACT: a->subtract = true; return 0;
 	case OPT_CONFIDENCE:
 		errno = 0;
 		v = strtod(arg, &end);
@@ -145,59 +184,188 @@ static int check_gates(const struct diff_args *a, const struct view *v, bool *ho
 	return ret;
 }
 
-static int compare(struct diff_args *a, const struct render_writer *w, const char *before_path,
-		   const char *after_path)
+static void side_release(struct side *s)
 {
-	struct error err = { "" };
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		run_release(&s->runs[i]);
+	free(s->runs);
+	free(s->profiles);
+}
+
+static int side_read(struct side *s, const struct pipeline_opts *opts, struct error *err)
+{
+	size_t n = 0;
+
+	while (s->files[n])
+		n++;
+	s->runs = xcalloc(n, sizeof(*s->runs));
+	s->profiles = xcalloc(n, sizeof(struct profile *));
+	for (s->n = 0; s->n < n; s->n++) {
+		run_init(&s->runs[s->n]);
+		s->profiles[s->n] = &s->runs[s->n].profile;
+	}
+	for (n = 0; n < s->n; n++)
+		if (run_read(&s->runs[n], s->files[n], opts, err))
+			return -1;
+	return 0;
+}
+
+static bool side_has_strict(const struct side *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n && !quality_has_strict(&s->runs[i]); i++)
+		;
+	return i < s->n;
+}
+
+/* "new.data", "new.data and 2 more"; with folders where the names alone are the same. */
+static void put_side(struct buf *b, const struct side *s, bool folders)
+{
+	buf_puts(b, folders ? s->files[0] : path_base(s->files[0]));
+	if (s->n > 1)
+		buf_printf(b, " and %zu more", s->n - 1);
+}
+
+static void add_fact(struct run *r, const char *key, const struct buf *value)
+{
+	vec_push(&r->facts, ((struct render_fact){
+				    .key = key,
+				    .value = arena_strndup(&r->facts_arena, value->p, value->n) }));
+}
+
+/* Title and facts: what was compared with what, and how. */
+static void describe(struct diff_args *a, const struct side *before, struct side *after,
+		     const struct view *v, struct buf *title)
+{
+	struct run *r = &after->runs[0];
+	struct buf b = BUF_INIT;
+	bool folders = !strcmp(path_base(before->files[0]), path_base(after->files[0]));
+
+	put_side(&b, before, folders);
+	add_fact(r, "before", &b);
+	buf_clear(&b);
+	put_side(&b, after, folders);
+	add_fact(r, "after", &b);
+	if (!a->draw.render.title) {
+		put_side(title, a->subtract ? after : before, folders);
+		buf_puts(title, a->subtract ? " minus " : " \xe2\x86\x92 ");
+		put_side(title, a->subtract ? before : after, folders);
+		a->draw.render.title = buf_str(title);
+	}
+	buf_clear(&b);
+	render_diff_terms(&b, v);
+	add_fact(r, "compared", &b);
+	buf_release(&b);
+}
+
+static void subtract(struct side *after, struct view *v)
+{
+	struct run *r = &after->runs[0];
+	double whole = (double)view_base_total(v, 0) * v->diff->base_scale, floored;
+
+	view_subtract(v, &floored);
+	if (floored > 0)
+		diag_addf(&r->diag, DIAG_NOTE, 1,
+			  "subtracted: %.2f%% of BEFORE is more than AFTER has in the same stacks; "
+			  "nothing is left of these",
+			  whole > 0 ? 100 * floored / whole : 0);
+}
+
+static int compare(struct diff_args *a, const struct render_writer *w, struct side *before,
+		   struct side *after)
+{
+	struct error err = { "" }, gate_err = { "" };
+	struct buf title = BUF_INIT;
 	struct view view = { 0 };
-	struct run before, after;
+	struct diff_input in;
 	bool holds = false, degraded = false;
 	int ret = EXIT_FAILED;
+	size_t i;
 
-	run_init(&before);
-	run_init(&after);
-	if (run_read(&before, before_path, &a->draw.pipe, &err) ||
-	    run_read(&after, after_path, &a->draw.pipe, &err))
+	if (side_read(before, &a->draw.pipe, &err) || side_read(after, &a->draw.pipe, &err))
 		goto out;
-	a->draw.view.event = draw_pick_event(&after, &a->draw, &err);
+	a->draw.view.event = draw_pick_event(&after->runs[0], &a->draw, &err);
 	if (err.msg[0])
 		goto out;
-	after.profile.unit = draw_unit(&after, &a->draw, a->draw.view.event);
-	if (view_build_diff(&view, &after.profile, &before.profile, &a->draw.view, &a->diff, &err))
+	after->profiles[0]->unit = draw_unit(&after->runs[0], &a->draw, a->draw.view.event);
+	in = (struct diff_input){ .after = after->profiles,
+				  .before = before->profiles,
+				  .nr_after = after->n,
+				  .nr_before = before->n };
+	if (view_build_diff(&view, &in, &a->draw.view, &a->diff, &err))
 		goto out;
-	vec_push(&after.facts,
-		 ((struct render_fact){ .key = "compared with", .value = path_base(before_path) }));
-	if (draw_write(&after, &a->draw, w, &view, &err) || check_gates(a, &view, &holds, &err))
+	describe(a, before, after, &view, &title);
+	if (check_gates(a, &view, &holds, &gate_err))
+		holds = true;
+	if (a->subtract)
+		subtract(after, &view);
+	if (draw_write(&after->runs[0], &a->draw, w, &view, &err))
 		goto out;
 	ret = holds ? EXIT_FAILED : EXIT_DONE;
-	degraded = a->draw.strict && (quality_has_strict(&before) || quality_has_strict(&after));
+	degraded = a->draw.strict && (side_has_strict(before) || side_has_strict(after));
 out:
 	if (!a->draw.quiet) {
-		quality_tell(&before);
-		quality_tell(&after);
+		for (i = 0; i < before->n; i++)
+			quality_tell(&before->runs[i]);
+		for (i = 0; i < after->n; i++)
+			quality_tell(&after->runs[i]);
 	}
 	if (err.msg[0])
 		tell("%s", err.msg);
+	if (gate_err.msg[0])
+		tell("%s", gate_err.msg);
 	if (degraded) {
 		ret = EXIT_FAILED;
 		tell("--strict: the warnings above make this a failure");
 	}
 	view_release(&view);
-	run_release(&before);
-	run_release(&after);
-	if (!err.msg[0] && a->draw.open && draw_show(a->draw.output))
+	side_release(before);
+	side_release(after);
+	buf_release(&title);
+	if (!err.msg[0] && !gate_err.msg[0] && a->draw.open && draw_show(a->draw.output))
 		ret = EXIT_FAILED;
 	return ret;
+}
+
+/* Where "--" parts the sides: its index, 0 when there is none. */
+static int find_border(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		;
+	return i < argc ? i : 0;
+}
+
+static int usage(void)
+{
+	tell("usage: xenflame diff BEFORE AFTER -o out.svg, or xenflame diff -o out.svg BEFORE... "
+	     "-- AFTER... ('xenflame diff --help' says more)");
+	return EXIT_USAGE;
+}
+
+static int add_file(struct side *s, const char *file)
+{
+	if (s->n == MAX_LIST) {
+		tell("more than %d files", MAX_LIST);
+		return -1;
+	}
+	s->files[s->n++] = file;
+	return 0;
 }
 
 static int run_diff(int argc, char **argv)
 {
 	static struct option_def all[MAX_OPTIONS];
 	static struct diff_args a = { .draw = { .render = { .min_width = -1 } } };
+	static struct side before, after;
 	const struct render_writer *w;
-	const char *files[3] = { NULL }, *arg;
+	const char *arg;
 	size_t n = 0, i;
-	int c;
+	int c, border = find_border(argc, argv), k;
 
 	for (i = 0; own_options[i].name; i++)
 		if (own_options[i].id != 'h')
@@ -207,7 +375,7 @@ static int run_diff(int argc, char **argv)
 		if (strcmp(draw_options[i].name, "fail-if"))
 			all[n++] = draw_options[i];
 
-	while ((c = options_next(argc, argv, all, &arg)) != -1) {
+	while ((c = options_next(border ? border : argc, argv, all, &arg)) != -1) {
 		if (c == 'h') {
 			help();
 			return EXIT_DONE;
@@ -219,24 +387,41 @@ static int run_diff(int argc, char **argv)
 		if (c == '?' || take_own(&a, c, arg))
 			return EXIT_USAGE;
 	}
-	for (n = 0; (arg = options_file(argc, argv)); n++)
-		if (n < 2)
-			files[n] = arg;
-	if (n != 2) {
-		tell("usage: xenflame diff BEFORE AFTER -o out.svg ('xenflame diff --help' says "
-		     "more)");
-		return EXIT_USAGE;
+	while ((arg = options_file(border ? border : argc, argv)))
+		if (add_file(&before, arg))
+			return EXIT_USAGE;
+	for (k = border + 1; border && k < argc; k++) {
+		if (argv[k][0] == '-' && argv[k][1] && access(argv[k], F_OK)) {
+			tell("'%s' is no file: options stand before the files of AFTER", argv[k]);
+			return EXIT_USAGE;
+		}
+		if (add_file(&after, argv[k]))
+			return EXIT_USAGE;
+	}
+	/* Two files alone need no border, wherever it is. */
+	if ((!border || !before.n || !after.n) && before.n + after.n == 2) {
+		const char *files[2] = { before.n ? before.files[0] : after.files[0],
+					 before.n ? before.files[1] : after.files[1] };
+
+		before = (struct side){ .files = { files[0] }, .n = 1 };
+		after = (struct side){ .files = { files[1] }, .n = 1 };
+	} else if (!border || !before.n || !after.n) {
+		return usage();
 	}
 	if (!a.draw.output && !a.draw.format && !a.draw.open)
 		a.draw.format = "text";
+	if (a.subtract && !a.normalized)
+		a.diff.norm = DIFF_NONE;
 	c = draw_writer(&a.draw, &w);
 	if (!c)
-		c = draw_keep_inputs(&a.draw, files);
+		c = draw_keep_inputs(&a.draw, before.files);
+	if (!c)
+		c = draw_keep_inputs(&a.draw, after.files);
 	if (c)
 		return c;
 	/* Noise is seen in the samples' spread over time. */
 	a.draw.pipe.keep_samples = a.draw.pipe.perf.keep_time = true;
-	return compare(&a, w, files[0], files[1]);
+	return compare(&a, w, &before, &after);
 }
 
 const struct verb verb_diff = {

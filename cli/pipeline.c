@@ -609,33 +609,15 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 	return e;
 }
 
-/* A weight in other decimals; rounded. */
-static u64 rescale(u64 weight, u64 to, u64 from)
-{
-	__extension__ unsigned __int128 w = ((unsigned __int128)weight * to + from / 2) / from;
-
-	return w > UINT64_MAX ? UINT64_MAX : (u64)w;
-}
-
 /* What was added so far counts in finer decimals from here on. */
 static void refine_scale(struct run *r, u64 scale)
 {
-	struct profile *prof = &r->profile;
-	u64 from = prof->weight_scale;
-	size_t i, k;
+	u64 from = r->profile.weight_scale;
+	size_t i;
 
-	for (i = 0; i < prof->events.n; i++) {
-		struct profile_event *e = &prof->events.v[i];
-
-		e->weight = rescale(e->weight, scale, from);
-		for (k = 0; k < e->self.n; k++)
-			e->self.v[k] = rescale(e->self.v[k], scale, from);
-	}
-	for (i = 0; i < prof->samples.n; i++)
-		prof->samples.v[i].weight = rescale(prof->samples.v[i].weight, scale, from);
+	profile_set_scale(&r->profile, scale);
 	for (i = 0; i < r->base.n; i++)
-		r->base.v[i] = rescale(r->base.v[i], scale, from);
-	prof->weight_scale = scale;
+		r->base.v[i] = weight_rescale(r->base.v[i], scale, from);
 }
 
 /* ---- filters ---- */
@@ -801,8 +783,8 @@ static void add_weight(struct pipeline *p, node_id node, u32 event, u64 samples,
 	if (base) {
 		while (r->base.n <= node)
 			vec_push(&r->base, 0);
-		r->base.v[node] = add_saturated(r->base.v[node],
-						rescale(base, r->profile.weight_scale, p->scale));
+		r->base.v[node] = add_saturated(
+			r->base.v[node], weight_rescale(base, r->profile.weight_scale, p->scale));
 		r->base_samples = add_saturated(r->base_samples, base);
 	}
 }
@@ -911,7 +893,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	if (__builtin_mul_overflow(weight, s->count, &weight))
 		weight = UINT64_MAX;
 	if (p->scale != r->profile.weight_scale)
-		weight = rescale(weight, r->profile.weight_scale, p->scale);
+		weight = weight_rescale(weight, r->profile.weight_scale, p->scale);
 	if (e.flags & CHAIN_WAITING) {
 		struct waiting *w = &p->waiting.v[e.node];
 

@@ -622,7 +622,7 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 static int render_all(struct draw_args *a, const struct render_writer *w, const char *const *files)
 {
 	struct error err = { "" };
-	struct profile base = { 0 };
+	struct profile base = { 0 }, *before = &base, *after;
 	struct view view = { 0 };
 	struct run run;
 	int ret = EXIT_FAILED;
@@ -639,8 +639,13 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 	run.profile.unit = draw_unit(&run, a, a->view.event);
 	if (run.two_columns) {
 		run_base(&run, &base);
-		if (view_build_diff(&view, &run.profile, &base, &a->view,
-				    &(struct diff_opts){ .norm = DIFF_NONE }, &err))
+		after = &run.profile;
+		if (view_build_diff(&view,
+				    &(struct diff_input){ .after = &after,
+							  .before = &before,
+							  .nr_after = 1,
+							  .nr_before = 1 },
+				    &a->view, &(struct diff_opts){ .norm = DIFF_NONE }, &err))
 			goto out;
 	} else {
 		a->view.last = true;

@@ -39,6 +39,9 @@ _xenflame()
 	--normalize)
 		mapfile -t COMPREPLY < <(compgen -W 'total time none' -- "$cur")
 		return ;;
+	--width-by)
+		mapfile -t COMPREPLY < <(compgen -W 'after before union' -- "$cur")
+		return ;;
 	--as)
 		mapfile -t COMPREPLY < <(compgen -W 'pyroscope pprof' -- "$cur")
 		return ;;
@@ -69,7 +72,7 @@ _xenflame()
 			--only --hide --focus --prune
 			--title --subtitle --notes --width --height --minwidth --fonttype --fontsize --countname --nametype
 			--colors --bgcolors --palette-file --total --factor --flamechart --negate --plain-data --dark --scale --anonymous
-			--normalize --confidence --slices --fail-if --fail-if-regressed
+			--normalize --width-by --subtract --confidence --slices --fail-if --fail-if-regressed
 			--to --as --header --ca-file --timeout --retries --retry-wait --app --label --split --rate --until
 			--json --markdown --top --sysroot --strip-stacks --debug-keys --probe --freq --no-trial
 			--help --version' -- "$cur")

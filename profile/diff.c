@@ -131,37 +131,45 @@ static frame_id match_frame(struct matcher *m, const struct profile *from, frame
 	return m->frames.v[at];
 }
 
-/* ---- two views become one tree ---- */
+/* ---- the views become one tree ---- */
 
-struct side {
+/* A recording of a side. */
+struct part {
 	struct profile *p;
 	struct view view;
-	u32 *node;     /* by node of the view: first of the tree, then of the merged view */
-	VEC(u64) self; /* by node of the tree */
+	u32 *node; /* by node of the view: first of the tree, then of the merged view */
+};
+
+struct side {
+	VEC(struct part) parts;
+	VEC(u64) self; /* by node of the tree, of all parts */
 	u64 samples;   /* of the events shown, in samples */
+	u64 time;      /* ns that the parts last; 0: not known of all */
 	double total;
 };
 
-static void add_side(struct side *s, struct matcher *m, struct profile *tree)
+static void add_part(struct side *s, struct part *part, struct matcher *m, struct profile *tree)
 {
-	frame_id *same = xcalloc(s->p->frames.n, sizeof(*same));
-	u32 i, n = (u32)s->view.nodes.n;
-	size_t frames = s->p->frames.n;
+	size_t frames = part->p->frames.n, k;
+	frame_id *same = xcalloc(frames, sizeof(*same));
+	u32 i, n = (u32)part->view.nodes.n;
 
-	for (i = 0; i < frames; i++)
-		same[i] = UINT32_MAX;
-	s->node = xcalloc(n, sizeof(*s->node));
+	for (k = 0; k < frames; k++)
+		same[k] = UINT32_MAX;
+	part->node = xcalloc(n, sizeof(*part->node));
 	for (i = 0; i < n; i++) {
-		const struct view_node *v = &s->view.nodes.v[i];
+		const struct view_node *v = &part->view.nodes.v[i];
+		u64 *self;
 
 		if (i) {
 			if (same[v->frame] == UINT32_MAX)
-				same[v->frame] = match_frame(m, s->p, v->frame);
-			s->node[i] = profile_child(tree, s->node[v->parent], same[v->frame]);
+				same[v->frame] = match_frame(m, part->p, v->frame);
+			part->node[i] = profile_child(tree, part->node[v->parent], same[v->frame]);
 		}
-		while (s->self.n <= s->node[i])
+		while (s->self.n <= part->node[i])
 			vec_push(&s->self, 0);
-		s->self.v[s->node[i]] += v->self;
+		self = &s->self.v[part->node[i]];
+		*self = add_saturated(*self, v->self);
 	}
 	free(same);
 }
@@ -174,23 +182,47 @@ static void fill_self(struct side *s, size_t n)
 
 static void side_release(struct side *s)
 {
-	view_release(&s->view);
+	size_t i;
+
+	for (i = 0; i < s->parts.n; i++) {
+		view_release(&s->parts.v[i].view);
+		free(s->parts.v[i].node);
+	}
+	vec_release(&s->parts);
 	vec_release(&s->self);
-	free(s->node);
+}
+
+/* ns from the first to the last kept sample; 0: not known. */
+static u64 duration(const struct profile *p)
+{
+	u64 first = UINT64_MAX, last = 0;
+	size_t i;
+
+	for (i = 0; i < p->samples.n; i++)
+		if (p->samples.v[i].time != UINT64_MAX) {
+			first = MIN(first, p->samples.v[i].time);
+			last = MAX(last, p->samples.v[i].time);
+		}
+	return last > first ? last - first : 0;
 }
 
 /* ---- noise ---- */
 
-/* What the slices of one side say of one node or function. */
+/*
+ * What the slices of one side say of one node or function.  A slice is a recording when the side
+ * has several, else a span of time; it has a weight x and a size t: what x is compared by, so the
+ * weight of the whole, a time, or 1.
+ */
 struct spread {
-	double x, xx,
-		xt; /* sums over slices of its weight, of the square, of weight times slice total */
+	double x, xx, xt; /* sums over slices of x, of its square, of x times t */
 };
 
 struct spreads {
 	struct spread *node_self, *node_total, *fn_self, *fn_total;
-	double t, tt; /* sums of the slices' totals and their squares */
-	u32 slices;   /* 0: no samples to slice */
+	double t, tt; /* sums of the slices' sizes and their squares */
+	double whole; /* size of the side */
+	u32 slices;   /* 0: nothing to slice */
+	bool files;   /* slices are recordings */
 };
 
 static void spreads_release(struct spreads *s)
@@ -266,63 +298,93 @@ static void functions_release(struct functions *f)
 	free(f->outermost);
 }
 
-/* Adds the slice whose own weights are in self[]; clears self and total. */
-static void add_slice(struct spreads *s, const struct view *v, const struct functions *f,
-		      double *self, double *total, double *fn_self, double *fn_total)
+/* Work space for slices. */
+struct slicer {
+	struct spreads *to;
+	const struct view *v;
+	const struct functions *f;
+	double *self, *total, *fn_self, *fn_total; /* of the slice that is being filled */
+};
+
+static void slicer_init(struct slicer *s, struct spreads *to, const struct view *v,
+			const struct functions *f)
 {
-	u32 i, n = (u32)v->nodes.n;
-	double t;
+	size_t nodes = v->nodes.n, functions = f->frames.n;
+
+	*s = (struct slicer){ .to = to, .v = v, .f = f };
+	to->node_self = xcalloc(nodes, sizeof(*to->node_self));
+	to->node_total = xcalloc(nodes, sizeof(*to->node_total));
+	to->fn_self = xcalloc(functions, sizeof(*to->fn_self));
+	to->fn_total = xcalloc(functions, sizeof(*to->fn_total));
+	s->self = xcalloc(nodes, sizeof(*s->self));
+	s->total = xcalloc(nodes, sizeof(*s->total));
+	s->fn_self = xcalloc(functions, sizeof(*s->fn_self));
+	s->fn_total = xcalloc(functions, sizeof(*s->fn_total));
+}
+
+static void slicer_release(struct slicer *s)
+{
+	free(s->self);
+	free(s->total);
+	free(s->fn_self);
+	free(s->fn_total);
+}
+
+/* Adds the slice whose own weights are in s->self and empties it; size 0: its weight. */
+static void add_slice(struct slicer *s, double size)
+{
+	u32 i, n = (u32)s->v->nodes.n;
+	double *self = s->self, *total = s->total, t;
 
 	for (i = 0; i < n; i++)
 		total[i] += self[i];
 	for (i = n - 1; i > 0; i--)
-		total[v->nodes.v[i].parent] += total[i];
-	t = total[0];
-	s->t += t;
-	s->tt += t * t;
-	s->slices++;
+		total[s->v->nodes.v[i].parent] += total[i];
+	t = size > 0 ? size : total[0];
+	s->to->t += t;
+	s->to->tt += t * t;
+	s->to->slices++;
 	for (i = 0; i < n; i++) {
 		if (!total[i]) {
 			self[i] = 0;
 			continue;
 		}
-		spread_add(&s->node_self[i], self[i], t);
-		spread_add(&s->node_total[i], total[i], t);
+		spread_add(&s->to->node_self[i], self[i], t);
+		spread_add(&s->to->node_total[i], total[i], t);
 		if (i) {
-			fn_self[f->number[i]] += self[i];
-			if (f->outermost[i])
-				fn_total[f->number[i]] += total[i];
+			s->fn_self[s->f->number[i]] += self[i];
+			if (s->f->outermost[i])
+				s->fn_total[s->f->number[i]] += total[i];
 		}
 		self[i] = total[i] = 0;
 	}
-	for (i = 0; i < f->frames.n; i++) {
-		spread_add(&s->fn_self[i], fn_self[i], t);
-		spread_add(&s->fn_total[i], fn_total[i], t);
-		fn_self[i] = fn_total[i] = 0;
+	for (i = 0; i < s->f->frames.n; i++) {
+		spread_add(&s->to->fn_self[i], s->fn_self[i], t);
+		spread_add(&s->to->fn_total[i], s->fn_total[i], t);
+		s->fn_self[i] = s->fn_total[i] = 0;
 	}
 }
 
 /* Slices of equal length in time. Without times there are none: the order of, say, folded stacks is
  * that of names. */
-static void measure(struct spreads *s, const struct side *side, const struct view *v,
-		    const struct functions *f, u32 slices)
+static void slice_time(struct spreads *to, const struct part *part, const struct view *v,
+		       const struct functions *f, enum diff_norm norm, u32 slices)
 {
 	VEC(struct placed) samples = { 0 };
-	double *self, *total, *fn_self, *fn_total;
+	struct slicer s;
 	bool timed = true;
 	u64 first, length;
 	size_t i, k = 0;
 	u32 slice;
 
-	memset(s, 0, sizeof(*s));
-	for (i = 0; i < side->p->samples.n; i++) {
-		const struct profile_sample *x = &side->p->samples.v[i];
-		u32 node = view_place(&side->view, x->event, x->node);
+	for (i = 0; i < part->p->samples.n; i++) {
+		const struct profile_sample *x = &part->p->samples.v[i];
+		u32 node = view_place(&part->view, x->event, x->node);
 
 		if (node == UINT32_MAX || !x->weight)
 			continue;
 		timed = timed && x->time != UINT64_MAX;
-		vec_push(&samples, ((struct placed){ x->time, x->weight, side->node[node] }));
+		vec_push(&samples, ((struct placed){ x->time, x->weight, part->node[node] }));
 	}
 	if (!timed || !samples.n)
 		goto out;
@@ -333,14 +395,7 @@ static void measure(struct spreads *s, const struct side *side, const struct vie
 	slices = MIN(slices, (u32)MIN(samples.n / 5, UINT32_MAX));
 	if (slices < 5 || !length)
 		goto out;
-	s->node_self = xcalloc(v->nodes.n, sizeof(*s->node_self));
-	s->node_total = xcalloc(v->nodes.n, sizeof(*s->node_total));
-	s->fn_self = xcalloc(f->frames.n, sizeof(*s->fn_self));
-	s->fn_total = xcalloc(f->frames.n, sizeof(*s->fn_total));
-	self = xcalloc(v->nodes.n, sizeof(*self));
-	total = xcalloc(v->nodes.n, sizeof(*total));
-	fn_self = xcalloc(f->frames.n, sizeof(*fn_self));
-	fn_total = xcalloc(f->frames.n, sizeof(*fn_total));
+	slicer_init(&s, to, v, f);
 	for (slice = 0; slice < slices; slice++) {
 		for (; k < samples.n; k++) {
 			const struct placed *x = &samples.v[k];
@@ -348,95 +403,251 @@ static void measure(struct spreads *s, const struct side *side, const struct vie
 
 			if ((u32)(at * slices) > slice && slice + 1 < slices)
 				break;
-			self[x->node] += (double)x->weight;
+			s.self[x->node] += (double)x->weight;
 		}
-		add_slice(s, v, f, self, total, fn_self, fn_total);
+		add_slice(&s, norm == DIFF_BY_TOTAL ? 0 : 1);
 	}
-	free(self);
-	free(total);
-	free(fn_self);
-	free(fn_total);
+	slicer_release(&s);
 out:
 	vec_release(&samples);
 }
 
-struct noise_ctx {
-	const struct view_diff *d;
-	const struct spreads *after, *before;
-	double total, base_total; /* of the whole, as recorded */
-	u32 dof;
-	double quantile;
-};
-
-/* Variance of a side's weight by its slices, in its own weight squared. */
-static double variance(const struct spreads *s, const struct spread *x, enum diff_norm norm)
+static void slice_files(struct spreads *to, const struct side *side, const struct view *v,
+			const struct functions *f, enum diff_norm norm)
 {
-	double n = s->slices, r, v;
+	struct slicer s;
+	size_t i, k;
 
-	if (norm == DIFF_BY_TOTAL) {
-		/* of the ratio x / t, times t squared */
-		r = s->t > 0 ? x->x / s->t : 0;
-		v = x->xx - 2 * r * x->xt + r * r * s->tt;
-	} else {
-		v = x->xx - x->x * x->x / n;
+	slicer_init(&s, to, v, f);
+	for (i = 0; i < side->parts.n; i++) {
+		const struct part *part = &side->parts.v[i];
+
+		for (k = 0; k < part->view.nodes.n; k++)
+			s.self[part->node[k]] += (double)part->view.nodes.v[k].self;
+		add_slice(&s, norm == DIFF_BY_TOTAL  ? 0
+			      : norm == DIFF_BY_TIME ? (double)duration(part->p)
+						     : 1);
 	}
-	return MAX(v, 0) * n / (n - 1);
+	slicer_release(&s);
+	to->files = true;
+}
+
+static void measure(struct spreads *to, const struct side *side, const struct view *v,
+		    const struct functions *f, enum diff_norm norm, u32 slices)
+{
+	memset(to, 0, sizeof(*to));
+	to->whole = norm == DIFF_BY_TOTAL  ? side->total
+		    : norm == DIFF_BY_TIME ? (double)side->time
+					   : 1;
+	if (side->parts.n > 1)
+		slice_files(to, side, v, f, norm);
+	else
+		slice_time(to, &side->parts.v[0], v, f, norm, slices);
 }
 
 /*
- * Noise of the difference x - scale * base.  Never less than what the number of samples alone
- * makes: of n samples each falls into a frame or not.
+ * Frames with fewer samples in both sides together are not looked at: no difference of theirs can
+ * be sure, and there are so many of them that they would hide those of others.  How many samples
+ * there are says nothing of where they are, so the rate of false changes stays what it is.
  */
-static struct diff_noise noise_of(const struct noise_ctx *c, double x, double base,
-				  const struct spread *xs, const struct spread *bs)
-{
-	double scale = c->d->base_scale, n = (double)c->d->samples, nb = (double)c->d->base_samples;
-	double measured = 0, counted = 0, share, difference = x - scale * base, error;
-	struct diff_noise noise = { 0, 1, false };
+#define SAMPLES_MIN 10
 
-	if (n > 0 && nb > 0 && c->total > 0 && c->base_total > 0) {
-		if (c->d->norm == DIFF_BY_TOTAL) {
-			share = (n * x / c->total + nb * base / c->base_total) / (n + nb);
-			counted = MAX(share * (1 - share), 0) * (1 / n + 1 / nb) * c->total *
-				  c->total;
-		} else {
-			counted = x * c->total / n + scale * scale * base * c->base_total / nb;
-		}
+#define DOF_MAX 1001 /* from there on Student's distribution is taken for the normal one */
+
+struct noise_ctx {
+	const struct view_diff *d;
+	const struct spreads *after, *before;
+	double total, base_total;     /* of the whole, as recorded */
+	double quantile[DOF_MAX + 1]; /* by degrees of freedom; 0: not known yet */
+};
+
+/* A variance and how many degrees of freedom its estimate has; 0: there is none. */
+struct estimate {
+	double v, dof;
+};
+
+/*
+ * Of a side's weight, in its own weight squared.  A side of one recording cannot tell how
+ * recordings differ: what those of the other side tell, brought to the same size, counts where it
+ * is more.
+ */
+static struct estimate variance(const struct spreads *s, const struct spread *x,
+				const struct spreads *other, const struct spread *ox)
+{
+	struct estimate e = { 0, 0 };
+	double n = s->slices, r, size;
+
+	if (s->slices > 1 && s->t > 0) {
+		r = x->x / s->t;
+		e.v = MAX(x->xx - 2 * r * x->xt + r * r * s->tt, 0) * n / (n - 1);
+		e.dof = n - 1;
 	}
-	if (xs && bs)
-		measured = variance(c->after, xs, c->d->norm) +
-			   scale * scale * variance(c->before, bs, c->d->norm);
-	error = sqrt(MAX(measured, counted));
-	noise.half = c->quantile * error;
-	if (error > 0)
-		noise.p = noise_t_tail(fabs(difference) / error, c->dof);
-	return noise;
+	if (!s->files && other->files && other->t > 0) {
+		n = other->slices;
+		r = ox->x / other->t;
+		size = s->whole / (other->t / n);
+		r = MAX(ox->xx - 2 * r * ox->xt + r * r * other->tt, 0) / (n - 1) * size * size;
+		if (r >= e.v)
+			e = (struct estimate){ r, n - 1 };
+	}
+	return e;
 }
 
-static void mark_nodes(struct diff_noise *v, size_t n, double rate)
+/* NULL: the side has no slices. */
+static const struct spread *spread_of(const struct spreads *s, const struct spread *column,
+				      size_t i)
 {
-	double *p = xcalloc(n, sizeof(*p)), limit;
-	size_t i;
+	return s->slices ? &column[i] : NULL;
+}
 
+static double quantile(struct noise_ctx *c, u32 dof)
+{
+	double *q = &c->quantile[MIN(dof, DOF_MAX)];
+
+	if (!(*q > 0))
+		*q = noise_t_quantile(1 - c->d->confidence, dof);
+	return *q;
+}
+
+/* What is known of the difference x - scale * base of one frame. */
+struct raw {
+	double difference;
+	double counted;  /* variance that the number of samples alone makes: each of them falls into
+			    a frame or not */
+	double measured; /* that of the slices; dof 0: there are none */
+	double dof;
+	bool few;
+};
+
+static struct raw raw_of(const struct noise_ctx *c, double x, double base, const struct spread *xs,
+			 const struct spread *bs)
+{
+	double scale = c->d->base_scale, n = (double)c->d->samples, nb = (double)c->d->base_samples;
+	struct raw r = { .difference = x - scale * base };
+	double share;
+
+	if (n > 0 && nb > 0 && c->total > 0 && c->base_total > 0) {
+		r.few = n * x / c->total + nb * base / c->base_total < SAMPLES_MIN - 0.5;
+		if (c->d->norm == DIFF_BY_TOTAL) {
+			share = (n * x / c->total + nb * base / c->base_total) / (n + nb);
+			r.counted = MAX(share * (1 - share), 0) * (1 / n + 1 / nb) * c->total *
+				    c->total;
+		} else {
+			r.counted = x * c->total / n + scale * scale * base * c->base_total / nb;
+		}
+	}
+	if (c->d->slices || c->d->by_files) {
+		struct estimate a = variance(c->after, xs, c->before, bs),
+				b = variance(c->before, bs, c->after, xs);
+		double va = a.v, vb = scale * scale * b.v;
+
+		r.measured = va + vb;
+		/* Welch's rule; two estimates out of one set of recordings are one. */
+		if (c->after->files != c->before->files)
+			r.dof = MIN(a.dof, b.dof);
+		else if (r.measured > 0)
+			r.dof = r.measured * r.measured / (va * va / a.dof + vb * vb / b.dof);
+		else
+			r.dof = a.dof + b.dof;
+		r.dof = MAX(r.dof, 1);
+	}
+	return r;
+}
+
+/*
+ * The noise of many frames, and which of them have changed.  Own weights and those with callees are
+ * two lists, and to err in either is to err: each gets half of the rate.
+ */
+static void judge(struct noise_ctx *c, const struct raw *r, struct diff_noise *to, size_t n)
+{
+	double *p = xcalloc(n, sizeof(*p)), error, limit;
+	size_t i, k = 0;
+
+	for (i = 0; i < n; i++) {
+		error = sqrt(MAX(r[i].measured, r[i].counted));
+		to[i].few = r[i].few;
+		to[i].half = quantile(c, (u32)r[i].dof) * error;
+		to[i].p = error > 0 ? noise_t_tail(fabs(r[i].difference) / error, (u32)r[i].dof)
+				    : 1;
+		if (!to[i].few)
+			p[k++] = to[i].p;
+	}
+	limit = noise_limit(p, k, c->d->rate / 2);
 	for (i = 0; i < n; i++)
-		p[i] = v[i].p;
-	limit = noise_limit(p, n, rate);
-	for (i = 0; i < n; i++)
-		v[i].changed = v[i].p <= limit;
+		to[i].changed = !to[i].few && to[i].p <= limit;
 	free(p);
+}
+
+static void judge_nodes(struct noise_ctx *c, const struct view *v, struct view_diff *d)
+{
+	size_t n = v->nodes.n, i;
+	struct raw *self = xcalloc(n, sizeof(*self)), *total = xcalloc(n, sizeof(*total));
+
+	for (i = 0; i < n; i++) {
+		const struct view_node *x = &v->nodes.v[i];
+
+		self[i] = raw_of(c, (double)x->self, (double)view_base_self(v, i),
+				 spread_of(c->after, c->after->node_self, i),
+				 spread_of(c->before, c->before->node_self, i));
+		total[i] = raw_of(c, (double)x->total, (double)view_base_total(v, i),
+				  spread_of(c->after, c->after->node_total, i),
+				  spread_of(c->before, c->before->node_total, i));
+	}
+	vec_reserve(&d->self, n);
+	vec_reserve(&d->total, n);
+	d->self.n = d->total.n = n;
+	judge(c, self, d->self.v, n);
+	judge(c, total, d->total.v, n);
+	free(self);
+	free(total);
+}
+
+/* Functions have their sums, `before` as recorded: these are scaled here. */
+static void judge_functions(struct noise_ctx *c, struct view_diff *d)
+{
+	size_t n = d->functions.n, i;
+	struct raw *self = xcalloc(n, sizeof(*self)), *total = xcalloc(n, sizeof(*total));
+	struct diff_noise *noise = xcalloc(2 * n, sizeof(*noise));
+
+	for (i = 0; i < n; i++) {
+		struct diff_function *f = &d->functions.v[i];
+
+		self[i] = raw_of(c, f->self, f->base_self,
+				 spread_of(c->after, c->after->fn_self, i),
+				 spread_of(c->before, c->before->fn_self, i));
+		total[i] = raw_of(c, f->total, f->base_total,
+				  spread_of(c->after, c->after->fn_total, i),
+				  spread_of(c->before, c->before->fn_total, i));
+		f->base_self *= d->base_scale;
+		f->base_total *= d->base_scale;
+	}
+	judge(c, self, noise, n);
+	judge(c, total, noise + n, n);
+	for (i = 0; i < n; i++) {
+		d->functions.v[i].self_noise = noise[i];
+		d->functions.v[i].total_noise = noise[n + i];
+	}
+	free(self);
+	free(total);
+	free(noise);
 }
 
 static _Thread_local const struct profile *sort_profile;
 
+/* Where the change itself is, then what only calls it, then what may be noise. */
 static int cmp_function(const void *pa, const void *pb)
 {
 	const struct diff_function *a = pa, *b = pb;
-	bool ca = a->self_noise.changed || a->total_noise.changed,
-	     cb = b->self_noise.changed || b->total_noise.changed;
+	int ra = a->self_noise.changed ? 2 : a->total_noise.changed,
+	    rb = b->self_noise.changed ? 2 : b->total_noise.changed;
 	double da = fabs(a->self - a->base_self), db = fabs(b->self - b->base_self);
 
-	if (ca != cb)
-		return ca ? -1 : 1;
+	if (ra != rb)
+		return ra > rb ? -1 : 1;
+	if (ra == 1) {
+		da = fabs(a->total - a->base_total);
+		db = fabs(b->total - b->base_total);
+	}
 	if (da != db)
 		return da > db ? -1 : 1;
 	da = fabs(a->total - a->base_total);
@@ -453,30 +664,18 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 	struct noise_ctx c = { .d = d, .total = after->total, .base_total = before->total };
 	struct functions f;
 	struct spreads sa, sb;
-	bool sliced;
-	size_t i, n;
-	double *p;
+	size_t i;
 
 	functions_init(&f, v);
-	measure(&sa, after, v, &f, slices);
-	measure(&sb, before, v, &f, slices);
-	sliced = sa.slices && sb.slices;
+	measure(&sa, after, v, &f, d->norm, slices);
+	measure(&sb, before, v, &f, d->norm, slices);
 	c.after = &sa;
 	c.before = &sb;
-	d->slices = sliced ? MIN(sa.slices, sb.slices) : 0;
-	c.dof = sliced ? d->slices - 1 : 0;
-	c.quantile = noise_t_quantile(1 - d->confidence, c.dof);
+	d->by_files = sa.files || sb.files;
+	if (!d->by_files && sa.slices && sb.slices)
+		d->slices = MIN(sa.slices, sb.slices);
 
-	for (i = 0; i < v->nodes.n; i++) {
-		const struct view_node *x = &v->nodes.v[i];
-
-		vec_push(&d->self, noise_of(&c, (double)x->self, (double)view_base_self(v, i),
-					    sliced ? &sa.node_self[i] : NULL,
-					    sliced ? &sb.node_self[i] : NULL));
-		vec_push(&d->total, noise_of(&c, (double)x->total, (double)view_base_total(v, i),
-					     sliced ? &sa.node_total[i] : NULL,
-					     sliced ? &sb.node_total[i] : NULL));
-	}
+	judge_nodes(&c, v, d);
 	for (i = 0; i < f.frames.n; i++)
 		vec_push(&d->functions, ((struct diff_function){ .frame = f.frames.v[i] }));
 	for (i = 1; i < v->nodes.n; i++) {
@@ -489,40 +688,10 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 			x->base_total += (double)view_base_total(v, i);
 		}
 	}
-	n = d->functions.n;
-	for (i = 0; i < n; i++) {
-		struct diff_function *x = &d->functions.v[i];
-
-		x->self_noise = noise_of(&c, x->self, x->base_self, sliced ? &sa.fn_self[i] : NULL,
-					 sliced ? &sb.fn_self[i] : NULL);
-		x->total_noise = noise_of(&c, x->total, x->base_total,
-					  sliced ? &sa.fn_total[i] : NULL,
-					  sliced ? &sb.fn_total[i] : NULL);
-		x->base_self *= d->base_scale;
-		x->base_total *= d->base_scale;
-	}
-	mark_nodes(d->self.v, d->self.n, d->rate);
-	mark_nodes(d->total.v, d->total.n, d->rate);
-	p = xcalloc(2 * n, sizeof(*p));
-	for (i = 0; i < n; i++) {
-		p[i] = d->functions.v[i].self_noise.p;
-		p[n + i] = d->functions.v[i].total_noise.p;
-	}
-	{
-		double self_limit = noise_limit(p, n, d->rate),
-		       total_limit = noise_limit(p + n, n, d->rate);
-
-		for (i = 0; i < n; i++) {
-			d->functions.v[i].self_noise.changed = d->functions.v[i].self_noise.p <=
-							       self_limit;
-			d->functions.v[i].total_noise.changed = d->functions.v[i].total_noise.p <=
-								total_limit;
-		}
-	}
-	free(p);
+	judge_functions(&c, d);
 	sort_profile = v->profile;
-	if (n)
-		qsort(d->functions.v, n, sizeof(*d->functions.v), cmp_function);
+	if (d->functions.n)
+		qsort(d->functions.v, d->functions.n, sizeof(*d->functions.v), cmp_function);
 	spreads_release(&sa);
 	spreads_release(&sb);
 	functions_release(&f);
@@ -530,46 +699,30 @@ static void find_noise(struct view *v, const struct side *after, const struct si
 
 /* ---- the whole ---- */
 
-static u64 duration(const struct profile *p)
-{
-	u64 first = UINT64_MAX, last = 0;
-	size_t i;
-
-	for (i = 0; i < p->samples.n; i++)
-		if (p->samples.v[i].time != UINT64_MAX) {
-			first = MIN(first, p->samples.v[i].time);
-			last = MAX(last, p->samples.v[i].time);
-		}
-	return last > first ? last - first : 0;
-}
-
 static int find_scale(struct view_diff *d, const struct side *after, const struct side *before,
-		      const struct diff_opts *o, struct error *err)
+		      struct error *err)
 {
-	u64 time_after = o->time_after ? o->time_after : duration(after->p);
-	u64 time_before = o->time_before ? o->time_before : duration(before->p);
-
 	d->base_scale = 1;
-	switch (o->norm) {
+	switch (d->norm) {
 	case DIFF_BY_TOTAL:
 		if (before->total > 0 && after->total > 0)
 			d->base_scale = after->total / before->total;
 		break;
 	case DIFF_BY_TIME:
-		if (!time_after || !time_before)
+		if (!after->time || !before->time)
 			return error_set(err,
 					 "cannot compare by time: the %s recording has no times",
-					 time_after ? "first" : "second");
-		d->base_scale = (double)time_after / (double)time_before;
+					 after->time ? "first" : "second");
+		d->base_scale = (double)after->time / (double)before->time;
 		break;
-	case DIFF_NONE: break;
+	case DIFF_NONE: d->base_scale = (double)after->parts.n / (double)before->parts.n; break;
 	}
 	return 0;
 }
 
-/* The options for `before`: its event of the same name. */
-static int before_opts(struct view_opts *o, const struct profile *after,
-		       const struct profile *before, struct error *err)
+/* The options for another profile: its event of the same name. */
+static int other_opts(struct view_opts *o, const struct profile *after, const struct profile *other,
+		      const char *side, struct error *err)
 {
 	const char *name;
 	str_id id;
@@ -578,14 +731,14 @@ static int before_opts(struct view_opts *o, const struct profile *after,
 	if (o->event < 0 || (size_t)o->event >= after->events.n)
 		return 0;
 	name = strtab_get(after->strings, after->events.v[o->event].name);
-	id = strtab_find(before->strings, name, strlen(name));
-	for (i = 0; i < before->events.n; i++)
-		if (before->events.v[i].name == id) {
+	id = strtab_find(other->strings, name, strlen(name));
+	for (i = 0; i < other->events.n; i++)
+		if (other->events.v[i].name == id) {
 			o->event = (int)i;
 			return 0;
 		}
-	if (before->events.n > 1)
-		return error_set(err, "the first recording has no event '%s'", name);
+	if (other->events.n > 1)
+		return error_set(err, "the %s recording has no event '%s'", side, name);
 	o->event = 0;
 	return 0;
 }
@@ -601,51 +754,141 @@ static u64 samples_of(const struct profile *p, int event)
 	return sum;
 }
 
-/* How many samples the view shows: filters leave out weight, which is taken to be of samples of the
+/* How many samples a view shows: filters leave out weight, which is taken to be of samples of the
  * same size. */
-static u64 samples_shown(const struct side *s)
+static u64 samples_shown(const struct part *p)
 {
-	double all = s->total + (double)s->view.left_out;
+	double total = (double)p->view.nodes.v[0].total, all = total + (double)p->view.left_out;
 
-	return all > 0 ? (u64)((double)samples_of(s->p, s->view.event) * s->total / all + 0.5) : 0;
+	return all > 0 ? (u64)((double)samples_of(p->p, p->view.event) * total / all + 0.5) : 0;
 }
 
-int view_build_diff(struct view *v, struct profile *after, struct profile *before,
-		    const struct view_opts *o, const struct diff_opts *opts, struct error *err)
+/* Views of all recordings of a side, added to the tree. */
+static int side_init(struct side *s, struct profile *const *v, size_t n, const char *name,
+		     struct matcher *m, struct profile *tree, const struct view_opts *o, u64 time,
+		     struct error *err)
 {
-	struct side a = { .p = after }, b = { .p = before };
-	struct view_opts ob = *o;
+	bool timed = true;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct part part = { .p = v[i] };
+		struct view_opts own = *o;
+		u64 length = duration(v[i]);
+
+		own.last = false;
+		if ((v[i] != m->into && other_opts(&own, m->into, v[i], name, err)) ||
+		    view_build(&part.view, v[i], &own, err))
+			return -1;
+		add_part(s, &part, m, tree);
+		vec_push(&s->parts, part);
+		s->samples += samples_shown(&part);
+		s->total += (double)part.view.nodes.v[0].total;
+		s->time += length;
+		timed = timed && length;
+	}
+	if (time)
+		s->time = time;
+	else if (!timed)
+		s->time = 0;
+	return 0;
+}
+
+/* Weights by width; what has vanished and what has come. */
+static void find_widths(struct view *v)
+{
+	struct view_diff *d = v->diff;
+	size_t n = v->nodes.n, i;
+
+	for (i = 1; i < n; i++) {
+		const struct view_node *x = &v->nodes.v[i];
+
+		if (!x->total) {
+			d->gone_nodes++;
+			d->gone += (double)view_base_self(v, i) * d->base_scale;
+		}
+		if (!view_base_total(v, i)) {
+			d->come_nodes++;
+			d->come += (double)x->self;
+		}
+	}
+	if (d->width == DIFF_WIDTH_AFTER)
+		return;
+	for (i = 0; i < n; i++) {
+		double base = (double)view_base_self(v, i) * d->base_scale,
+		       self = (double)v->nodes.v[i].self;
+
+		vec_push(&d->widths, d->width == DIFF_WIDTH_BEFORE || base > self ? base : self);
+	}
+	for (i = n - 1; i > 0; i--)
+		d->widths.v[v->nodes.v[i].parent] += d->widths.v[i];
+}
+
+/* Kept samples of `part`, the only one of AFTER, find their place in the merged view. */
+static void move_places(struct view *v, struct part *part)
+{
+	size_t i;
+
+	vec_reserve(&v->place, part->view.place.n);
+	v->place.n = part->view.place.n;
+	for (i = 0; i < v->place.n; i++)
+		v->place.v[i] = part->view.place.v[i] == UINT32_MAX
+					? UINT32_MAX
+					: part->node[part->view.place.v[i]];
+}
+
+static void place_parts(struct side *s, const u32 *place)
+{
+	size_t i, k;
+
+	for (i = 0; i < s->parts.n; i++)
+		for (k = 0; k < s->parts.v[i].view.nodes.n; k++)
+			s->parts.v[i].node[k] = place[s->parts.v[i].node[k]];
+}
+
+int view_build_diff(struct view *v, const struct diff_input *in, const struct view_opts *o,
+		    const struct diff_opts *opts, struct error *err)
+{
+	struct side a = { .samples = 0 }, b = { .samples = 0 };
+	struct profile *after = in->after[0], tree;
 	struct matcher m = { .into = after };
-	struct profile tree;
-	u32 i, *place = NULL;
+	u64 scale = 1;
+	u32 *place = NULL;
 	int ret = -1;
+	size_t i;
 
 	memset(v, 0, sizeof(*v));
 	profile_init(&tree, after->strings);
 	index_init(&m.index);
-	if (before_opts(&ob, after, before, err) || view_build(&a.view, after, o, err) ||
-	    view_build(&b.view, before, &ob, err))
+	for (i = 0; i < in->nr_after; i++)
+		scale = MAX(scale, in->after[i]->weight_scale);
+	for (i = 0; i < in->nr_before; i++)
+		scale = MAX(scale, in->before[i]->weight_scale);
+	for (i = 0; i < in->nr_after; i++)
+		profile_set_scale(in->after[i], scale);
+	for (i = 0; i < in->nr_before; i++)
+		profile_set_scale(in->before[i], scale);
+	if (side_init(&a, in->after, in->nr_after, "second", &m, &tree, o, opts->time_after, err) ||
+	    side_init(&b, in->before, in->nr_before, "first", &m, &tree, o, opts->time_before, err))
 		goto out;
-	add_side(&a, &m, &tree);
-	add_side(&b, &m, &tree);
 	fill_self(&a, tree.nodes.n);
 	fill_self(&b, tree.nodes.n);
-	a.total = (double)a.view.nodes.v[0].total;
-	b.total = (double)b.view.nodes.v[0].total;
-	a.samples = samples_shown(&a);
-	b.samples = samples_shown(&b);
 
 	v->profile = after;
 	v->event = o->event;
 	v->is_diff = true;
-	v->left_out = a.view.left_out;
+	for (i = 0; i < a.parts.n; i++)
+		v->left_out = add_saturated(v->left_out, a.parts.v[i].view.left_out);
 	v->diff = xcalloc(1, sizeof(*v->diff));
 	v->diff->norm = opts->norm;
+	v->diff->width = opts->width;
 	v->diff->rate = opts->rate > 0 ? opts->rate : 0.05;
 	v->diff->confidence = opts->confidence > 0 ? opts->confidence : 0.99;
 	v->diff->samples = a.samples;
 	v->diff->base_samples = b.samples;
-	if (find_scale(v->diff, &a, &b, opts, err))
+	v->diff->recordings = (u32)in->nr_after;
+	v->diff->base_recordings = (u32)in->nr_before;
+	if (find_scale(v->diff, &a, &b, err))
 		goto out;
 	place = xcalloc(tree.nodes.n, sizeof(*place));
 	view_walk(v, after,
@@ -656,20 +899,11 @@ int view_build_diff(struct view *v, struct profile *after, struct profile *befor
 				      .base = b.self.v,
 				      .place = place });
 	view_finish(v);
-	for (i = 0; i < a.view.nodes.n; i++)
-		a.node[i] = place[a.node[i]];
-	for (i = 0; i < b.view.nodes.n; i++)
-		b.node[i] = place[b.node[i]];
-	/* Kept samples of `after` find their place in the merged view. */
-	v->place = a.view.place;
-	memset(&a.view.place, 0, sizeof(a.view.place));
-	vec_reserve(&a.view.place, v->place.n);
-	if (v->place.n)
-		memcpy(a.view.place.v, v->place.v, v->place.n * sizeof(*v->place.v));
-	a.view.place.n = v->place.n;
-	for (i = 0; i < v->place.n; i++)
-		if (v->place.v[i] != UINT32_MAX)
-			v->place.v[i] = a.node[v->place.v[i]];
+	find_widths(v);
+	place_parts(&a, place);
+	place_parts(&b, place);
+	if (a.parts.n == 1)
+		move_places(v, &a.parts.v[0]);
 	find_noise(v, &a, &b, opts->slices ? opts->slices : 20);
 	ret = 0;
 out:
@@ -685,6 +919,47 @@ out:
 	return ret;
 }
 
+/* ---- a comparison becomes a plain view ---- */
+
+void view_subtract(struct view *v, double *floored)
+{
+	double scale = v->diff->base_scale;
+	u32 n = (u32)v->nodes.n, *to = xcalloc(n, sizeof(*to)), i, k;
+	struct view_node *nodes = v->nodes.v;
+
+	*floored = 0;
+	for (i = 0; i < n; i++) {
+		double rest = (double)nodes[i].self - scale * (double)view_base_self(v, i);
+
+		if (rest < 0)
+			*floored -= rest;
+		nodes[i].total = nodes[i].self = rest > 0 ? (u64)(rest + 0.5) : 0;
+	}
+	for (i = n - 1; i > 0; i--)
+		nodes[nodes[i].parent].total = add_saturated(nodes[nodes[i].parent].total,
+							     nodes[i].total);
+	v->max_depth = 0;
+	for (i = k = 0; i < n; i++) {
+		if (i && !nodes[i].total)
+			continue;
+		to[i] = k;
+		nodes[k] = nodes[i];
+		nodes[k].parent = to[nodes[i].parent];
+		nodes[k].end = k + 1;
+		v->max_depth = MAX(v->max_depth, nodes[k].depth);
+		k++;
+	}
+	v->nodes.n = k;
+	for (i = k - 1; i > 0; i--)
+		nodes[nodes[i].parent].end = MAX(nodes[nodes[i].parent].end, nodes[i].end);
+	free(to);
+	vec_release(&v->base);
+	vec_release(&v->place);
+	view_diff_free(v->diff);
+	v->diff = NULL;
+	v->is_diff = false;
+}
+
 void view_diff_free(struct view_diff *d)
 {
 	if (!d)
@@ -692,5 +967,6 @@ void view_diff_free(struct view_diff *d)
 	vec_release(&d->self);
 	vec_release(&d->total);
 	vec_release(&d->functions);
+	vec_release(&d->widths);
 	free(d);
 }

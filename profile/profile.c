@@ -13,6 +13,32 @@ void profile_init(struct profile *p, struct strtab *strings)
 	vec_push(&p->nodes, ((struct cct_node){ 0 }));
 }
 
+u64 weight_rescale(u64 weight, u64 to, u64 from)
+{
+	__extension__ unsigned __int128 w = ((unsigned __int128)weight * to + from / 2) / from;
+
+	return w > UINT64_MAX ? UINT64_MAX : (u64)w;
+}
+
+void profile_set_scale(struct profile *p, u64 scale)
+{
+	u64 from = p->weight_scale;
+	size_t i, k;
+
+	if (scale == from)
+		return;
+	for (i = 0; i < p->events.n; i++) {
+		struct profile_event *e = &p->events.v[i];
+
+		e->weight = weight_rescale(e->weight, scale, from);
+		for (k = 0; k < e->self.n; k++)
+			e->self.v[k] = weight_rescale(e->self.v[k], scale, from);
+	}
+	for (i = 0; i < p->samples.n; i++)
+		p->samples.v[i].weight = weight_rescale(p->samples.v[i].weight, scale, from);
+	p->weight_scale = scale;
+}
+
 void profile_release(struct profile *p)
 {
 	size_t i;

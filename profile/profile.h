@@ -52,6 +52,11 @@ struct profile {
 };
 
 void profile_init(struct profile *p, struct strtab *strings);
+/* What was added so far counts in finer decimals from here on: weight_scale becomes `scale`, which
+ * is no smaller. */
+void profile_set_scale(struct profile *p, u64 scale);
+/* A weight of the scale `from` in the scale `to`; rounded, at most 2^64 - 1. */
+u64 weight_rescale(u64 weight, u64 to, u64 from);
 void profile_release(struct profile *p);
 /* Frees contexts and their weights; frames, sums of events and kept samples stay. */
 void profile_drop_contexts(struct profile *p);
@@ -185,12 +190,20 @@ u32 view_place(const struct view *v, u32 event, node_id node);
 enum diff_norm {
 	DIFF_BY_TOTAL, /* shares of the whole are compared */
 	DIFF_BY_TIME,  /* weight a second */
-	DIFF_NONE,     /* weights as they are */
+	DIFF_NONE,     /* weights as they are; of several recordings the mean of one */
+};
+
+/* What widths in pictures are. */
+enum diff_width {
+	DIFF_WIDTH_AFTER,
+	DIFF_WIDTH_BEFORE, /* scaled */
+	DIFF_WIDTH_UNION,  /* of each stack the larger one of both, so that nothing is without */
 };
 
 struct diff_opts {
 	enum diff_norm norm;
-	u64 time_before, time_after; /* ns that each recording lasts, for DIFF_BY_TIME; 0: from kept
+	enum diff_width width;
+	u64 time_before, time_after; /* ns that each side lasts, for DIFF_BY_TIME; 0: from kept
 					samples */
 	double rate;       /* how often equal recordings may be told apart, a list; 0: 0.05 */
 	double confidence; /* of the intervals; 0: 0.99 */
@@ -202,6 +215,7 @@ struct diff_noise {
 	double half;  /* the interval is difference - half … difference + half */
 	double p;     /* how often chance alone makes a difference as large */
 	bool changed; /* beyond noise, also when that many frames are looked at */
+	bool few;     /* too few samples in both to be called changed, whatever they are */
 };
 
 /* A function, over all its places in the tree; recursion counts once. */
@@ -213,29 +227,55 @@ struct diff_function {
 
 struct view_diff {
 	enum diff_norm norm;
+	enum diff_width width;
 	double base_scale; /* view_base_self() and view_base_total() times this are comparable with
 			      self and total */
 	double confidence, rate;
-	u32 slices; /* that noise was measured over; 0: from the number of samples alone */
+	u32 recordings, base_recordings;
+	bool by_files; /* noise is from the spread between recordings */
+	u32 slices;    /* of time that noise was measured over; 0 and not by_files: from the number
+			  of samples alone */
 	u64 samples, base_samples;
+	/* Nodes that only one side has, and their own weight, scaled: of before and of after. */
+	u32 gone_nodes, come_nodes;
+	double gone, come;
+	VEC(double) widths; /* of each node with all below it; empty with DIFF_WIDTH_AFTER */
 	VEC(struct diff_noise) self, total;  /* by node of the view */
 	VEC(struct diff_function) functions; /* the surest and largest changes first */
 };
 
+/* What a node's width in pictures is by: its total, unless a comparison asks for another one. */
+static inline double view_width(const struct view *v, size_t node)
+{
+	return v->diff && node < v->diff->widths.n ? v->diff->widths.v[node]
+						   : (double)v->nodes.v[node].total;
+}
+
+/* The recordings of both sides, at least one each. */
+struct diff_input {
+	struct profile *const *after, *const *before;
+	size_t nr_after, nr_before;
+};
+
 /*
- * Compares two profiles: stacks match by space, module and function (builds of a module count as
+ * Compares profiles: stacks match by space, module and function (builds of a module count as
  * one; the hypervisor and the kernel are one module each).  The view shows what is in either; its
  * nodes' self and total are of `after`, view_base_self() and view_base_total() of `before`, each as
- * recorded.  `after` gets the frames of `before` that it has not; both are borrowed as long as the
- * view lives.
+ * recorded (several recordings of a side: their sums).  after[0] gets the frames of the others that
+ * it has not; all get one weight_scale, and are borrowed as long as the view lives.
  *
- * Noise comes from the spread over slices of time where both have kept their samples, else from the
- * number of samples; and is never taken for less than that.  The event of `before` is the one of
- * the same name.
+ * Noise comes from the spread between the recordings of a side, where a side has several; else from
+ * the spread over slices of time where both have kept their samples, else from the number of
+ * samples; and is never taken for less than that.  The event of the others is the one of the same
+ * name as that of after[0].  Kept samples find their place when `after` is one recording.
  */
-int view_build_diff(struct view *v, struct profile *after, struct profile *before,
-		    const struct view_opts *o, const struct diff_opts *d,
-		    struct error *err) MUST_CHECK;
+int view_build_diff(struct view *v, const struct diff_input *in, const struct view_opts *o,
+		    const struct diff_opts *d, struct error *err) MUST_CHECK;
+/*
+ * Makes a plain view of a comparison: of each stack what `after` has more than `before`, scaled and
+ * rounded.  *floored: the sum of what it has less, which is taken for 0.
+ */
+void view_subtract(struct view *v, double *floored);
 void view_diff_free(struct view_diff *d);
 
 enum gate_what {

@@ -196,37 +196,60 @@ static void draw_boxes(struct canvas *c, const struct render_input *in,
 	buf_release(&label);
 }
 
-static void draw_legend(struct canvas *c, const struct render_input *in, const struct palette *pal,
+/* An entry of the legend; its width with the room behind it. */
+static double draw_key(struct canvas *c, double x, double y, const char *text,
+		       const struct color_pair *color)
+{
+	double swatch = color ? 16 : 0;
+
+	if (color) {
+		cairo_rectangle(c->cr, x + 0.5, y - 9.5, 10, 10);
+		set_rgb(c->cr, c->dark ? color->dark : color->light);
+		cairo_fill_preserve(c->cr);
+		set_rgb(c->cr, (struct rgb){ 0x5b, 0x60, 0x67 });
+		cairo_set_line_width(c->cr, 0.5);
+		cairo_stroke(c->cr);
+	}
+	draw_text(c, x + swatch, y, c->ink, text, false);
+	return swatch + width_of(c->cr, text) + 18;
+}
+
+static void draw_legend(struct canvas *c, const struct render_input *in,
+			const struct render_opts *opts, const struct palette *pal,
 			const struct frame_of_picture *pic)
 {
 	u64 by_class[CLASS_NR], total = in->view->nodes.n ? in->view->nodes.v[0].total : 0;
-	struct rgb edge = { 0x5b, 0x60, 0x67 };
-	double x = pic->left, swatch = palette_tells_classes(pal, in->view) ? 16 : 0;
-	struct buf text = BUF_INIT;
+	bool swatches = palette_tells_classes(pal, in->view);
+	struct buf text = BUF_INIT, line = BUF_INIT;
+	struct color_pair color;
+	double x = pic->left;
+	const char *key;
+	size_t k;
 	int i;
 
 	view_weight_by_class(in->view, by_class);
 	set_font(c->cr, "sans-serif", false, 12);
 	for (i = 0; i < CLASS_NR; i++) {
-		struct color_pair p = pal->colors.v[pal->classes[i]];
-
 		if (!by_class[i])
 			continue;
-		if (swatch > 0) {
-			cairo_rectangle(c->cr, x + 0.5, pic->legend_y - 9.5, 10, 10);
-			set_rgb(c->cr, c->dark ? p.dark : p.light);
-			cairo_fill_preserve(c->cr);
-			set_rgb(c->cr, edge);
-			cairo_set_line_width(c->cr, 0.5);
-			cairo_stroke(c->cr);
-		}
 		buf_clear(&text);
 		buf_printf(&text, "%s ", color_class_name((enum color_class)i));
 		buf_share(&text, by_class[i], total);
-		draw_text(c, x + swatch, pic->legend_y, c->ink, buf_str(&text), false);
-		x += swatch + width_of(c->cr, buf_str(&text)) + 18;
+		x += draw_key(c, x, pic->legend_y, buf_str(&text),
+			      swatches ? &pal->colors.v[pal->classes[i]] : NULL);
+	}
+	for (k = 0; in->view->is_diff && diff_key(in->view, opts->negate, k, &key, &color); k++)
+		x += draw_key(c, x, pic->legend_y, key, k < DIFF_KEY_COLORS ? &color : NULL);
+	if (pic->note_y > 0) {
+		buf_clear(&text);
+		diff_note(&text, in->view);
+		measure(c);
+		clean(&line, text.p, text.n);
+		if (cut(c, &line, pic->inner))
+			draw_key(c, pic->left, pic->note_y, buf_str(&line), NULL);
 	}
 	buf_release(&text);
+	buf_release(&line);
 }
 
 static void draw_foot(struct canvas *c, const struct render_input *in,
@@ -301,7 +324,7 @@ static void draw(cairo_t *cr, const struct render_input *in, const struct render
 		draw_text(&c, pic->width / 2, pic->subtitle_y, c.soft,
 			  clean(&text, opts->subtitle, strlen(opts->subtitle)), true);
 	}
-	draw_legend(&c, in, pal, pic);
+	draw_legend(&c, in, opts, pal, pic);
 	draw_boxes(&c, in, opts, pal, pic, l);
 	draw_foot(&c, in, pic, l);
 	buf_release(&text);
@@ -400,7 +423,7 @@ static int draw_picture(struct out *o, const struct render_input *in,
 		palette_release(&pal);
 		return -1;
 	}
-	picture_init(&pic, opts);
+	picture_init(&pic, in->view, opts);
 	layout_init(&l, in->view, pic.inner, opt_min_width(opts), 0);
 	picture_rows(&pic, l.rows);
 	ret = pdf ? write_pdf(o, in, opts, &pal, &pic, &l, err)

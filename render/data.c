@@ -45,6 +45,11 @@
  *   - sure: only when two profiles are compared: nodes whose total differs beyond noise, as gaps
  *   - idle: HTML only, when there are any: nodes whose self waits for work, as gaps
  * - base_scale: only when two profiles are compared: base times this is comparable with self
+ * - diff: the same: terms, only_before, only_after (texts: how it was made and what only one of
+ * them has), normalize ("total" ...), width ("after", "before", "union"), samples, base_samples,
+ *   half_self and half_total (by frame: half of the interval of the difference of its own weight
+ * and of that with callees, of all its places), factor (node, own, total: differences of that many
+ *   halves are beyond noise)
  * - by_event: true, HTML only: the view is of all events and the root's children are the events
  * - times: only when the profile has kept its samples, in order of time:
  *   - unit: ns of a tick
@@ -69,6 +74,7 @@
  * Outside of columns, numbers over 2^53 are written as strings of digits, since JSON readers keep
  * no more; these can be total and count.
  */
+#include <math.h>
 #include <zlib.h>
 
 #include "render/graph.h"
@@ -868,6 +874,88 @@ out:
 	placed_release(&p);
 }
 
+/* How many halves of its interval a difference has, over which it is sure: what of many is looked
+ * at decides. */
+struct factor {
+	double least_sure, most_unsure;
+};
+
+static void factor_add(struct factor *f, double difference, const struct diff_noise *n)
+{
+	double halves;
+
+	if (n->few || !(n->half > 0))
+		return;
+	halves = fabs(difference) / n->half;
+	if (n->changed && (halves < f->least_sure || !(f->least_sure > 0)))
+		f->least_sure = halves;
+	if (!n->changed && halves > f->most_unsure)
+		f->most_unsure = halves;
+}
+
+static double factor_of(const struct factor *f)
+{
+	/* Numbers are rounded on the way. */
+	return f->least_sure > 0    ? f->least_sure * 0.998
+	       : f->most_unsure > 1 ? f->most_unsure * 1.01
+				    : 1.01;
+}
+
+static void put_halves_of(struct buf *b, const char *name, const double *half, size_t n)
+{
+	size_t i;
+
+	buf_printf(b, ",\n\"%s\":[", name);
+	for (i = 0; i < n; i++)
+		buf_printf(b, i ? ",%.4g" : "%.4g", half[i]);
+	buf_putc(b, ']');
+}
+
+static void put_diff(struct buf *b, const struct view *v, const struct used *u)
+{
+	static const char *const norms[] = { "total", "time", "none" };
+	static const char *const widths[] = { "after", "before", "union" };
+	const struct view_diff *d = v->diff;
+	double *self = xcalloc(u->frames.n, sizeof(*self)),
+	       *total = xcalloc(u->frames.n, sizeof(*total)), scale = d->base_scale;
+	struct factor node = { 0 }, own = { 0 }, all = { 0 };
+	struct buf text = BUF_INIT;
+	size_t i;
+
+	buf_printf(b,
+		   "\"diff\":{\"normalize\":\"%s\",\"width\":\"%s\",\"samples\":%" PRIu64
+		   ",\"base_samples\":%" PRIu64 ",\n\"terms\":",
+		   norms[d->norm], widths[d->width], d->samples, d->base_samples);
+	render_diff_terms(&text, v);
+	put_str(b, text.p, text.n);
+	for (i = 0; i < 2; i++) {
+		buf_puts(b, i ? ",\n\"only_after\":" : ",\n\"only_before\":");
+		buf_clear(&text);
+		diff_one_sided(&text, v, !i);
+		put_str(b, text.p, text.n);
+	}
+	for (i = 0; i < v->nodes.n; i++)
+		factor_add(&node,
+			   (double)v->nodes.v[i].total - scale * (double)view_base_total(v, i),
+			   &d->total.v[i]);
+	for (i = 0; i < d->functions.n; i++) {
+		const struct diff_function *f = &d->functions.v[i];
+
+		self[u->number[f->frame]] = f->self_noise.half;
+		total[u->number[f->frame]] = f->total_noise.half;
+		factor_add(&own, f->self - f->base_self, &f->self_noise);
+		factor_add(&all, f->total - f->base_total, &f->total_noise);
+	}
+	buf_printf(b, ",\n\"factor\":{\"node\":%.4g,\"own\":%.4g,\"total\":%.4g}", factor_of(&node),
+		   factor_of(&own), factor_of(&all));
+	put_halves_of(b, "half_self", self, u->frames.n);
+	put_halves_of(b, "half_total", total, u->frames.n);
+	buf_puts(b, "},\n");
+	buf_release(&text);
+	free(self);
+	free(total);
+}
+
 static void put_palette(struct buf *b, const struct palette *p)
 {
 	size_t i;
@@ -983,8 +1071,9 @@ static void put_json(struct sink *s, const struct render_input *in, const struct
 	buf_puts(b, "],\n");
 	if (v->is_diff && v->nodes.n) {
 		buf_puts(b, "\"base_scale\":");
-		buf_f(b, diff_scale(v), 9);
-		buf_puts(b, ",\n");
+		buf_printf(b, "%.17g,\n", diff_scale(v));
+		if (v->diff)
+			put_diff(b, v, &u);
 	}
 	put_options(b, opts, palette);
 	put_palette(b, palette);

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "render/export.h"
+#include "render/graph.h"
 
 #define CHANGED_LINES 60
 #define NOISE_LINES   10
@@ -44,7 +45,7 @@ static void put_function(struct buf *b, struct buf *tmp, const struct view *v,
 			 const struct diff_function *f, const struct render_opts *opts)
 {
 	const struct frame *frame = &v->profile->frames.v[f->frame];
-	double whole = (double)v->nodes.v[0].total;
+	double whole = diff_whole(v);
 	const char *color = !opts->color || !is_changed(f) ? ""
 			    : f->self > f->base_self       ? "\033[31m"
 							   : "\033[34m";
@@ -65,28 +66,31 @@ static void put_function(struct buf *b, struct buf *tmp, const struct view *v,
 	buf_putc(b, '\n');
 }
 
-static void put_head(struct buf *b, const struct view *v, const struct render_opts *opts)
+static void put_head(struct buf *b, struct buf *tmp, const struct view *v,
+		     const struct render_opts *opts)
 {
-	static const char *const norms[] = { "shares of the whole", "weight a second",
-					     "weights as they are" };
 	const struct view_diff *d = v->diff;
+	int gone;
 
 	if (opts->title) {
 		put_clean(b, opts->title, strlen(opts->title));
 		buf_putc(b, '\n');
 	}
-	buf_printf(b, "before: %" PRIu64 " samples, after: %" PRIu64 " samples; compared: %s\n",
-		   d->base_samples, d->samples, norms[d->norm]);
-	if (d->slices)
-		buf_printf(b, "noise: from %u slices of time, intervals of %.4g %%\n", d->slices,
-			   100 * d->confidence);
-	else
-		buf_printf(b, "noise: from the number of samples alone, intervals of %.4g %%\n",
-			   100 * d->confidence);
+	buf_printf(b, "before: %" PRIu64 " samples, after: %" PRIu64 " samples\ncompared: ",
+		   d->base_samples, d->samples);
+	render_diff_terms(b, v);
 	buf_printf(b,
-		   "*: beyond noise; among equal recordings that shows in %.4g %% of comparisons "
-		   "at most\n\n",
+		   "\n*: beyond noise; among equal recordings that shows in %.4g %% of comparisons "
+		   "at most\n",
 		   100 * d->rate);
+	for (gone = 1; gone >= 0; gone--) {
+		buf_clear(tmp);
+		if (diff_one_sided(tmp, v, gone)) {
+			put_clean(b, tmp->p, tmp->n);
+			buf_putc(b, '\n');
+		}
+	}
+	buf_putc(b, '\n');
 }
 
 void export_diff_table(struct out *o, const struct view *v, const struct render_opts *opts)
@@ -95,7 +99,7 @@ void export_diff_table(struct out *o, const struct view *v, const struct render_
 	struct buf *b = &o->buf, tmp = BUF_INIT;
 	size_t i, changed = 0, shown = 0, within = 0, within_shown = 0;
 
-	put_head(b, v, opts);
+	put_head(b, &tmp, v, opts);
 	for (i = 0; i < d->functions.n; i++)
 		changed += is_changed(&d->functions.v[i]);
 	if (changed)

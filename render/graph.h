@@ -50,16 +50,34 @@ void palette_release(struct palette *p);
 /* Whether colours tell classes apart, so that a legend may show them. */
 bool palette_tells_classes(const struct palette *p, const struct view *v);
 /*
- * Colour of a node by how much of the whole it grew (orange) or shrank (blue), paler when that may
+ * Colour of a node by how much of the whole it grew (orange) or shrank (blue), grey when that may
  * be noise; of views that compare only.
  */
 struct color_pair palette_diff(const struct view *v, u32 node, bool negate);
+/* Of a change of that strength: -1 shrank … 0 grey … 1 grew. */
+struct color_pair palette_delta(double strength, bool negate);
+/* "#rrggbb" */
+void buf_rgb(struct buf *b, struct rgb c);
+
+/* ---- comparisons in words (diff-text.c); of views that compare only ---- */
+
+/* Weight that is 100 %. */
+double diff_whole(const struct view *v);
 /* What view_base_total() times this is comparable with total; and whether a node's difference is
  * beyond noise (true: or nobody knows). */
 double diff_scale(const struct view *v);
 bool diff_is_sure(const struct view *v, u32 node);
-/* "#rrggbb" */
-void buf_rgb(struct buf *b, struct rgb c);
+/* Entries of the legend: text and, of the first three, colour. False behind the last one. */
+#define DIFF_KEY_COLORS 3
+bool diff_key(const struct view *v, bool negate, size_t i, const char **text,
+	      struct color_pair *color);
+/* "total 3.40% -> 4.60% (+1.20% +/- 0.30%, beyond noise); self …" */
+void diff_tip(struct buf *b, const struct view *v, u32 node);
+/* "only in BEFORE: f 3.00%, g 2.00%; 12 boxes with 5.00% of it": what widths by AFTER cannot show,
+ * or with before = false the reverse.  False, and nothing: there is none. */
+bool diff_one_sided(struct buf *b, const struct view *v, bool before);
+/* What a picture of these widths cannot show; false, and nothing: it shows all. */
+bool diff_note(struct buf *b, const struct view *v);
 
 /* ---- boxes (layout.c) ---- */
 
@@ -87,9 +105,10 @@ void layout_release(struct layout *l);
 /* Where things are in a picture of this layout; px. */
 struct frame_of_picture {
 	double width, height;
-	double left, inner;                           /* the drawing's left edge and width */
-	double title_y, subtitle_y, legend_y, foot_y; /* baselines; subtitle_y 0: there is none */
-	double top;                                   /* upper edge of the rows */
+	double left, inner; /* the drawing's left edge and width */
+	/* Baselines; subtitle_y or note_y 0: there is none. */
+	double title_y, subtitle_y, legend_y, note_y, foot_y;
+	double top; /* upper edge of the rows */
 	double row; /* height of a row; a box leaves one px free */
 	double font_size;
 	bool icicle;
@@ -97,7 +116,8 @@ struct frame_of_picture {
 
 #define PICTURE_WIDTH 1200 /* px, when the width is left open */
 
-void picture_init(struct frame_of_picture *f, const struct render_opts *opts);
+/* With room for diff_note() when the view has one. */
+void picture_init(struct frame_of_picture *f, const struct view *v, const struct render_opts *opts);
 /* Once the rows are known. */
 void picture_rows(struct frame_of_picture *f, u32 rows);
 /* Upper edge of a box. */

@@ -150,6 +150,15 @@ static void write_diff(struct out *o, const struct view_diff *d, const struct ex
 	put_double(b, d->confidence);
 	buf_puts(b, ",\"rate\":");
 	put_double(b, d->rate);
+	buf_printf(b, ",\"recordings_before\":%u,\"recordings_after\":%u,\"noise\":\"%s\"",
+		   d->base_recordings, d->recordings,
+		   d->by_files ? "recordings"
+		   : d->slices ? "slices"
+			       : "samples");
+	buf_puts(b, ",\"only_before\":");
+	put_double(b, d->gone);
+	buf_puts(b, ",\"only_after\":");
+	put_double(b, d->come);
 	buf_printf(b,
 		   ",\"slices\":%u,\"samples_before\":%" PRIu64 ",\"samples_after\":%" PRIu64 ",\n",
 		   d->slices, d->base_samples, d->samples);

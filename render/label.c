@@ -128,6 +128,10 @@ void box_tip(struct buf *b, const struct render_input *in, const struct render_o
 	buf_puts(b, ", ");
 	buf_share(b, n->total, opt_total(opts, in->view));
 	buf_putc(b, ')');
+	if (in->view->is_diff) {
+		buf_putc(b, '\n');
+		diff_tip(b, in->view, node);
+	}
 	if (!node)
 		return;
 	f = &in->profile->frames.v[n->frame];

@@ -3,7 +3,7 @@
 #include "render/graph.h"
 
 struct candidate {
-	u64 total;
+	double width;
 	size_t index; /* in boxes */
 };
 
@@ -12,8 +12,8 @@ static int cmp_candidate(const void *pa, const void *pb)
 {
 	const struct candidate *a = pa, *b = pb;
 
-	if (a->total != b->total)
-		return a->total < b->total ? 1 : -1;
+	if (a->width < b->width || a->width > b->width)
+		return a->width < b->width ? 1 : -1;
 	return (a->index > b->index) - (a->index < b->index);
 }
 
@@ -26,7 +26,7 @@ static void keep_widest(struct layout *l, const struct view *v, size_t max)
 	size_t i, k;
 
 	for (i = 0; i < l->boxes.n; i++) {
-		c[i].total = v->nodes.v[l->boxes.v[i].node].total;
+		c[i].width = view_width(v, l->boxes.v[i].node);
 		c[i].index = i;
 	}
 	qsort(c, l->boxes.n, sizeof(*c), cmp_candidate);
@@ -46,18 +46,20 @@ void layout_init(struct layout *l, const struct view *v, double width, double mi
 {
 	u32 n = (u32)v->nodes.n, i;
 	/* Weight to the left of the next child, by depth. */
-	u64 *at = xcalloc((size_t)v->max_depth + 2, sizeof(*at));
-	double scale;
+	double *at = xcalloc((size_t)v->max_depth + 2, sizeof(*at)), scale, start, weight;
 
 	memset(l, 0, sizeof(*l));
-	scale = n && v->nodes.v[0].total ? width / (double)v->nodes.v[0].total : 0;
+	scale = n && view_width(v, 0) > 0 ? width / view_width(v, 0) : 0;
 	for (i = 0; i < n;) {
 		const struct view_node *d = &v->nodes.v[i];
-		u64 start = at[d->depth];
-		struct box b = { i, d->depth, (double)start * scale, (double)d->total * scale };
+		struct box b = { .node = i, .depth = d->depth };
 
-		at[d->depth] = start + d->total;
-		if (i && (b.w < min_width || !d->total)) {
+		start = at[d->depth];
+		weight = view_width(v, i);
+		b.x = start * scale;
+		b.w = weight * scale;
+		at[d->depth] = start + weight;
+		if (i && (b.w < min_width || !(weight > 0))) {
 			l->left_out += d->end - i;
 			i = d->end;
 			continue;
@@ -80,8 +82,9 @@ void layout_release(struct layout *l)
 
 /* ---- the picture around them ---- */
 
-void picture_init(struct frame_of_picture *f, const struct render_opts *opts)
+void picture_init(struct frame_of_picture *f, const struct view *v, const struct render_opts *opts)
 {
+	struct buf note = BUF_INIT;
 	double y;
 
 	memset(f, 0, sizeof(*f));
@@ -94,8 +97,11 @@ void picture_init(struct frame_of_picture *f, const struct render_opts *opts)
 	y = f->title_y = f->font_size + 14;
 	if (opts->subtitle && *opts->subtitle)
 		y = f->subtitle_y = y + f->font_size + 6;
-	f->legend_y = y + f->font_size + 10;
-	f->top = f->legend_y + 10;
+	y = f->legend_y = y + f->font_size + 10;
+	if (diff_note(&note, v))
+		y = f->note_y = y + f->font_size + 6;
+	f->top = y + 10;
+	buf_release(&note);
 }
 
 void picture_rows(struct frame_of_picture *f, u32 rows)

@@ -580,35 +580,32 @@ static double root_of(double x)
 	return r;
 }
 
-struct color_pair palette_diff(const struct view *v, u32 node, bool negate)
+struct color_pair palette_delta(double strength, bool negate)
 {
-	const struct view_node *n = &v->nodes.v[node], *r = &v->nodes.v[0];
-	struct rgb grew = { 232, 110, 40 }, shrank = { 60, 140, 220 }, light = { 235, 235, 235 },
+	struct rgb grew = { 232, 110, 40 }, shrank = { 60, 140, 220 }, light = { 228, 228, 228 },
 		   dark = { 190, 190, 190 };
-	double whole = (double)MAX(r->total, 1), delta, k;
+	bool more = negate ? strength < 0 : strength > 0;
+	double k = strength < 0 ? -strength : strength;
 	struct color_pair c;
 
-	delta = ((double)n->total - (double)view_base_total(v, node) * diff_scale(v)) / whole;
-	delta = negate ? -delta : delta;
-	k = root_of(4 * (delta < 0 ? -delta : delta));
-	k = k > 1 ? 1 : k < 0.02 ? 0 : k;
-	if (!diff_is_sure(v, node))
-		k *= 0.35;
-	c.light = mix(light, delta > 0 ? grew : shrank, k);
-	c.dark = mix(dark, delta > 0 ? grew : shrank, k);
+	c.light = mix(light, more ? grew : shrank, k);
+	c.dark = mix(dark, more ? grew : shrank, k);
 	return c;
 }
 
-double diff_scale(const struct view *v)
+struct color_pair palette_diff(const struct view *v, u32 node, bool negate)
 {
-	u64 base = view_base_total(v, 0);
+	double whole = diff_whole(v), delta, k;
 
-	if (v->diff)
-		return v->diff->base_scale;
-	return base ? (double)v->nodes.v[0].total / (double)base : 1;
-}
-
-bool diff_is_sure(const struct view *v, u32 node)
-{
-	return !v->diff || node >= v->diff->total.n || v->diff->total.v[node].changed;
+	if (!diff_is_sure(v, node) || !(whole > 0))
+		return palette_delta(0, negate);
+	delta = ((double)v->nodes.v[node].total -
+		 (double)view_base_total(v, node) * diff_scale(v)) /
+		whole;
+	if (!delta)
+		return palette_delta(0, negate);
+	/* Never so pale that it might be taken for noise. */
+	k = 0.25 + 0.75 * root_of(4 * (delta < 0 ? -delta : delta));
+	k = k > 1 ? 1 : k;
+	return palette_delta(delta < 0 ? -k : k, negate);
 }

@@ -78,6 +78,9 @@ const struct render_writer *render_writer_by_path(const char *path);
 /* All that this build has, NULL-terminated; static. */
 const struct render_writer *const *render_writers(void);
 
+/* How a comparison was made: what is compared, and where its noise is from. */
+void render_diff_terms(struct buf *b, const struct view *v);
+
 /* Names of palettes, NULL-terminated; static. */
 const char *const *render_palette_names(void);
 

@@ -85,12 +85,44 @@ static void put_text(struct buf *b, const char *x, double y, const char *attrs, 
 	buf_puts(b, "</text>\n");
 }
 
-static void put_legend(struct buf *b, const struct render_input *in, const struct palette *pal,
-		       const struct frame_of_picture *pic)
+static void put_swatch(struct buf *b, double x, double y, struct rgb color)
+{
+	buf_puts(b, "<rect x=\"");
+	buf_f(b, x, 1);
+	buf_puts(b, "\" y=\"");
+	buf_f(b, y - 10, 1);
+	buf_puts(b, "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"");
+	buf_rgb(b, color);
+	buf_puts(b, "\" stroke=\"#5b6067\" stroke-width=\".5\"/>");
+}
+
+/* An entry of the legend; its width with the room behind it. */
+static double put_key(struct buf *b, double x, double y, const char *text, const struct rgb *color)
+{
+	double swatch = color ? 16 : 0;
+
+	if (color)
+		put_swatch(b, x, y, *color);
+	buf_puts(b, "<text x=\"");
+	buf_f(b, x + swatch, 1);
+	buf_puts(b, "\" y=\"");
+	buf_f(b, y, 1);
+	buf_puts(b, "\">");
+	buf_xmls(b, text);
+	buf_puts(b, "</text>\n");
+	return swatch + label_width(text, strlen(text), "sans-serif", 12) + 18;
+}
+
+static void put_legend(struct buf *b, const struct render_input *in, const struct render_opts *opts,
+		       const struct palette *pal, const struct frame_of_picture *pic)
 {
 	u64 by_class[CLASS_NR], total = in->view->nodes.n ? in->view->nodes.v[0].total : 0;
-	double x = pic->left, swatch = palette_tells_classes(pal, in->view) ? 16 : 0;
+	bool swatches = palette_tells_classes(pal, in->view);
 	struct buf text = BUF_INIT;
+	struct color_pair color;
+	double x = pic->left;
+	const char *key;
+	size_t i;
 	int c;
 
 	view_weight_by_class(in->view, by_class);
@@ -99,26 +131,22 @@ static void put_legend(struct buf *b, const struct render_input *in, const struc
 	for (c = 0; c < CLASS_NR; c++) {
 		if (!by_class[c])
 			continue;
-		if (swatch > 0) {
-			buf_puts(b, "<rect x=\"");
-			buf_f(b, x, 1);
-			buf_puts(b, "\" y=\"");
-			buf_f(b, pic->legend_y - 10, 1);
-			buf_puts(b, "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"");
-			buf_rgb(b, pal->colors.v[pal->classes[c]].light);
-			buf_puts(b, "\" stroke=\"#5b6067\" stroke-width=\".5\"/>");
-		}
-		buf_puts(b, "<text x=\"");
-		buf_f(b, x + swatch, 1);
-		buf_puts(b, "\" y=\"");
-		buf_f(b, pic->legend_y, 1);
 		buf_clear(&text);
 		buf_printf(&text, "%s ", color_class_name((enum color_class)c));
 		buf_share(&text, by_class[c], total);
-		buf_puts(b, "\">");
-		buf_xml(b, text.p, text.n);
-		buf_puts(b, "</text>\n");
-		x += swatch + label_width(text.p, text.n, "sans-serif", 12) + 18;
+		x += put_key(b, x, pic->legend_y, buf_str(&text),
+			     swatches ? &pal->colors.v[pal->classes[c]].light : NULL);
+	}
+	for (i = 0; in->view->is_diff && diff_key(in->view, opts->negate, i, &key, &color); i++)
+		x += put_key(b, x, pic->legend_y, key, i < DIFF_KEY_COLORS ? &color.light : NULL);
+	if (pic->note_y > 0) {
+		size_t n;
+
+		buf_clear(&text);
+		diff_note(&text, in->view);
+		n = text.n;
+		label_fit(&text, text.p, n, "sans-serif", 12, pic->inner);
+		put_key(b, pic->left, pic->note_y, buf_str(&text) + n, NULL);
 	}
 	buf_puts(b, "</g>\n");
 	buf_release(&text);
@@ -190,7 +218,7 @@ static void put_picture(struct out *o, const struct render_input *in,
 			 " text-anchor=\"middle\" font-size=\"12\" font-family=\"sans-serif\" "
 			 "fill=\"#57606a\" class=\"xf-soft\"",
 			 opts->subtitle);
-	put_legend(b, in, pal, pic);
+	put_legend(b, in, opts, pal, pic);
 	buf_puts(b, "<svg x=\"");
 	put_percent(b, pic->left / pic->width * 100);
 	buf_puts(b, "\" width=\"");
@@ -222,7 +250,7 @@ static int draw_svg(struct out *o, const struct render_input *in, const struct r
 		palette_release(&pal);
 		return -1;
 	}
-	picture_init(&pic, opts);
+	picture_init(&pic, in->view, opts);
 	layout_init(&l, in->view, pic.inner, MAX(opt_min_width(opts), STATIC_MIN), STATIC_BOXES);
 	picture_rows(&pic, l.rows);
 

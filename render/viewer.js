@@ -135,6 +135,7 @@ class Model {
  * A calling-context tree: columns by node, in preorder, children in order of their frames' numbers (which is
  * the order of names).  Node 0 is the root; its frame is -1, or the function that the tree is about.
  * start: weight to the left of the node; end: one behind the last node of its subtree.
+ * wide: what widths are by; of comparisons that may be another weight than total.
  */
 class Tree {
 	constructor(n)
@@ -147,6 +148,8 @@ class Tree {
 		this.self = new Float64Array(n);
 		this.total = new Float64Array(n);
 		this.start = new Float64Array(n);
+		this.wide = this.total;
+		this.by = "after";		/* what wide is: see widths() */
 		this.base = null;		/* self and total of the profile compared with */
 		this.baseTotal = null;
 		this.sure = null;		/* of the whole tree only: whether a difference is beyond noise */
@@ -155,8 +158,7 @@ class Tree {
 	/* Fills total, start and end from self, depth and parent. */
 	finish()
 	{
-		const { n, parent, self, total, start, end } = this;
-		const at = new Float64Array(n);
+		const { n, parent, self, total, end } = this;
 
 		for (let i = 0; i < n; i++) {
 			total[i] = self[i];
@@ -168,17 +170,39 @@ class Tree {
 			if (end[i] > end[p])
 				end[p] = end[i];
 		}
+		if (this.base)
+			this.baseTotal = this.sums(this.base);
+		this.place();
+		return this;
+	}
+	/* By node: what the column adds up to with all below. */
+	sums(column)
+	{
+		const sum = Float64Array.from(column);
+
+		for (let i = this.n - 1; i > 0; i--)
+			sum[this.parent[i]] += sum[i];
+		return sum;
+	}
+	place()
+	{
+		const { n, parent, wide, start } = this, at = new Float64Array(n);
+
 		for (let i = 1; i < n; i++) {
 			const p = parent[i];
 			start[i] = at[i] = at[p];
-			at[p] += total[i];
+			at[p] += wide[i];
 		}
-		if (this.base) {
-			this.baseTotal = Float64Array.from(this.base);
-			for (let i = n - 1; i > 0; i--)
-				this.baseTotal[parent[i]] += this.baseTotal[i];
-		}
-		return this;
+	}
+	/* Of comparisons: widths by what is "after", "before", or "union": the larger of both in each stack. */
+	widths(by)
+	{
+		if (!this.base || by === this.by)
+			return;
+		this.by = by;
+		this.wide = by === "after" ? this.total : by === "before" ? this.baseTotal
+			: this.sums(this.self.map((self, i) => Math.max(self, this.base[i])));
+		this.place();
 	}
 	/* Frames from below the root to the node. */
 	path(node)
@@ -379,9 +403,16 @@ class Trie {
 	}
 }
 
+/* How much smaller a window is than all of the tree. */
+function windowScale(t, self)
+{
+	return t.total[0] > 0 ? self.reduce((sum, x) => sum + x, 0) / t.total[0] : 0;
+}
+
 /*
  * What is shown of the whole tree:
- *   self		weights by node instead of the tree's own (of a window of time), or null
+ *   self		weights by node instead of the tree's own (of a window of time), or null; the profile compared with is
+ *		then brought to the same size
  *   idle		by node: 1 where the weight is left out; or null
  *   classes	Set of legend classes, or null: stacks whose innermost frame is of one of them
  *   hide	frames: stacks that hold one are left out
@@ -393,7 +424,7 @@ class Trie {
 function derive(model, t, o)
 {
 	const plain = !o.self && !o.idle && !o.classes && !o.hide.length && o.focus < 0 && !o.recursion && !o.heavy, self = o.self || t.self;
-	const hidden = new Uint8Array(model.n);
+	const hidden = new Uint8Array(model.n), scale = t.base && o.self ? windowScale(t, o.self) : 1;
 
 	if (plain && !o.invert)
 		return t;
@@ -419,8 +450,8 @@ function derive(model, t, o)
 			}
 			if (to[i] >= 0 && !(o.idle && o.idle[i]) && (!o.classes || o.classes.has(i ? model.cls[f] : CLASSES.length - 1))) {
 				trie.self[to[i]] += self[i];
-				if (t.base && !o.self)
-					trie.base[to[i]] += t.base[i];
+				if (t.base)
+					trie.base[to[i]] += t.base[i] * scale;
 			}
 		}
 		/* Stacks below a hidden frame are gone with all they hold. */
@@ -482,7 +513,7 @@ function invert(model, t, heavy)
 /* Callees of a function, merged over all its outermost occurrences: the root is the function. */
 function calleesOf(model, t, f)
 {
-	const trie = new Trie(null), to = new Int32Array(t.n).fill(-1);
+	const trie = new Trie(t.base), to = new Int32Array(t.n).fill(-1);
 
 	trie.frame[0] = f;
 	for (let i = 1; i < t.n; i++) {
@@ -491,8 +522,11 @@ function calleesOf(model, t, f)
 			to[i] = trie.child(p, t.frame[i]);
 		else if (t.frame[i] === f)
 			to[i] = 0;
-		if (to[i] >= 0)
+		if (to[i] >= 0) {
 			trie.self[to[i]] += t.self[i];
+			if (t.base)
+				trie.base[to[i]] += t.base[i];
+		}
 	}
 	return trie.tree(model.n);
 }
@@ -500,7 +534,7 @@ function calleesOf(model, t, f)
 /* Callers of a function, from the function outwards. */
 function callersOf(model, t, f)
 {
-	const trie = new Trie(null);
+	const trie = new Trie(t.base);
 
 	trie.frame[0] = f;
 	for (let i = 1; i < t.n; ) {
@@ -512,26 +546,103 @@ function callersOf(model, t, f)
 		for (let k = t.parent[i]; k > 0; k = t.parent[k])
 			at = trie.child(at, t.frame[k]);
 		trie.self[at] += t.total[i];
+		if (t.base)
+			trie.base[at] += t.baseTotal[i];
 		i = t.end[i];		/* recursion: the outermost one counts */
 	}
 	return trie.tree(model.n);
 }
 
-/* Self and total by frame; a frame that is twice in a stack counts once in its total. */
+/* Self and total by frame; a frame that is twice in a stack counts once in its total.  Of comparisons also before. */
 function byFrame(model, t)
 {
 	const self = new Float64Array(model.n), total = new Float64Array(model.n);
+	const base = t.base ? new Float64Array(model.n) : null, baseTotal = t.base ? new Float64Array(model.n) : null;
 	const open = new Int32Array(model.n), path = [];
 
 	for (let i = 1; i < t.n; i++) {
 		while (path.length >= t.depth[i])
 			open[t.frame[path.pop()]]--;
 		path.push(i);
-		self[t.frame[i]] += t.self[i];
-		if (!open[t.frame[i]]++)
-			total[t.frame[i]] += t.total[i];
+		const f = t.frame[i], outermost = !open[f]++;
+		self[f] += t.self[i];
+		if (outermost)
+			total[f] += t.total[i];
+		if (base) {
+			base[f] += t.base[i];
+			if (outermost)
+				baseTotal[f] += t.baseTotal[i];
+		}
 	}
-	return { self, total };
+	return { self, total, base, baseTotal };
+}
+
+/* ---- comparisons ---- */
+
+/*
+ * Noise of differences in views that the file has no figures for: what the number of samples makes of them, times as much as the
+ * function's own spread is larger than that in the file.
+ */
+class Noise {
+	constructor(d, model, whole)
+	{
+		const by = byFrame(model, whole), { half_self, half_total } = d.diff;
+
+		this.d = d.diff;
+		this.all = whole.total[0];
+		this.allBase = whole.baseTotal[0];
+		this.self = half_self.map((half, f) => this.excess(half, by.self[f], by.base[f], whole));
+		this.total = half_total.map((half, f) => this.excess(half, by.total[f], by.baseTotal[f], whole));
+	}
+	excess(half, is, was, whole)
+	{
+		const counted = this.counted(is, was, whole);
+
+		return counted > 0 ? half / counted : 1;
+	}
+	/* Standard error by the number of samples alone, as render/data.c has it. */
+	counted(is, was, t)
+	{
+		const whole = t.total[0], base = t.baseTotal[0], part = this.all > 0 ? whole / this.all : 0;
+		const n = this.d.samples * part, nb = this.d.base_samples;
+
+		if (!(n > 0 && nb > 0 && whole > 0 && base > 0))
+			return 0;
+		if (this.d.normalize !== "total")
+			return Math.sqrt(is * whole / n + was * base / nb);
+		const p = (n * is / whole + nb * was / base) / (n + nb);
+		return Math.sqrt(Math.max(p * (1 - p), 0) * (1 / n + 1 / nb)) * whole;
+	}
+	/* The interval is difference - half … difference + half; f < 0: the whole. */
+	half(is, was, t, f, own)
+	{
+		const excess = own ? this.self : this.total;
+
+		return this.counted(is, was, t) * (f >= 0 && f < excess.length ? excess[f] : 1);
+	}
+	sure(is, was, t, f, kind)
+	{
+		const n = this.d.samples / (this.all || 1), nb = this.d.base_samples / (this.allBase || 1);
+
+		/* So few samples are sure of nothing. */
+		if (n * is + nb * was < 9.5)
+			return false;
+		const half = this.half(is, was, t, f, kind === "own");
+
+		return half > 0 && Math.abs(is - was) >= half * this.d.factor[kind];
+	}
+	node(t, node)
+	{
+		return t.sure ? t.sure[node] === 1 : this.sure(t.total[node], t.baseTotal[node], t, t.frame[node], "node");
+	}
+}
+
+/* "+1.20%" */
+function change(is, was, whole)
+{
+	const delta = whole > 0 ? 100 * (is - was) / whole : 0;
+
+	return (delta < 0 ? "−" : "+") + Math.abs(delta).toFixed(2) + "%";
 }
 
 /* ---- numbers ---- */
@@ -671,7 +782,7 @@ class Pane {
 	layout()
 	{
 		const t = this.tree, z = this.zoom, width = this.root.clientWidth;
-		const { depth, total, start, end } = t, zd = depth[z], span = total[z], x0 = start[z];
+		const { depth, wide, start, end } = t, zd = depth[z], span = wide[z], x0 = start[z];
 		const scale = span > 0 ? width / span : 0;
 		const parent = t.parent, least = Math.max(MIN_BOX, this.v.d.options.minwidth);
 
@@ -689,7 +800,7 @@ class Pane {
 				break;
 		}
 		for (let i = z + 1, stop = end[z]; i < stop; ) {
-			const bw = total[i] * scale, bx = (start[i] - x0) * scale, d = depth[i];
+			const bw = wide[i] * scale, bx = (start[i] - x0) * scale, d = depth[i];
 			if (d > deepest)
 				deepest = d;
 			if (bw >= least) {
@@ -954,7 +1065,7 @@ class Pane {
 				best = node;
 			} else {
 				for (let c = node + 1; c < t.end[node]; c = t.end[c])
-					if (best < 0 || t.total[c] > t.total[best])
+					if (best < 0 || t.wide[c] > t.wide[best])
 						best = c;
 				/* Above the zoomed box there is one way only: back to it. */
 				if (t.depth[node] < t.depth[this.zoom])
@@ -1078,9 +1189,10 @@ class Groups {
 		this.kinds = [["", d.by_event ? "event" : nested ? "as drawn" : "command"]];
 		if (d.by_event && !nested)
 			this.kinds.push(["command", "command"]);
-		if (times && times.pids)
+		/* Of the recording compared with, nobody knows these here; and numbers of processes do not match. */
+		if (times && times.pids && !whole.base)
 			this.kinds.push(["pid", "process"], ["tid", "thread"]);
-		if (times && times.cpus)
+		if (times && times.cpus && !whole.base)
 			this.kinds.push(["cpu", "CPU"]);
 		if (domains && !nested)
 			this.kinds.push(["domain", "domain"]);
@@ -1158,10 +1270,14 @@ class Groups {
 						each(frame(sample, node), node, weight, 0);
 				});
 			/* Samples without a time are counted, but not among those of `times`. */
-			for (let i = 0; i < rest.length; i++) {
-				const base = whole.base && !bySample ? whole.base[i] : 0;
-				if ((rest[i] > whole.self[i] * 1e-9 || base) && !(idle && idle[i]))
-					each(frame(-1, i), i, rest[i], base);
+			for (let i = 0; i < rest.length; i++)
+				if (rest[i] > whole.self[i] * 1e-9 && !(idle && idle[i]))
+					each(frame(-1, i), i, rest[i], 0);
+			if (whole.base) {
+				const scale = window ? windowScale(whole, times.selves(whole.n, window)) : 1;
+				for (let i = 0; i < whole.n; i++)
+					if (whole.base[i] && !(idle && idle[i]))
+						each(frame(-1, i), i, 0, whole.base[i] * scale);
 			}
 		}, kind === "command" ? this.strip : 0);
 	}
@@ -1263,6 +1379,7 @@ class Viewer {
 		this.inline = inline;
 		this.model = new Model(d);
 		this.whole = treeOfData(d, this.model.n);
+		this.noise = this.whole.base ? new Noise(d, this.model, this.whole) : null;
 		this.rowHeight = d.options.height;
 		this.font = d.options.fontsize + "px " + d.options.font;
 		this.unit = d.countname;
@@ -1282,7 +1399,7 @@ class Viewer {
 		this.back = [];			/* zooms that Escape goes back to */
 		this.state = { tab: "graph", search: "", regex: false, case: false, invert: false,
 			       icicle: d.options.icicle, recursion: false, heavy: false, group: "", noidle: false, classes: null, hide: [],
-			       focus: -1, sand: -1, window: null };
+			       focus: -1, sand: -1, window: null, width: this.noise ? d.diff.width : "after" };
 		this.build(mount);
 		this.measure();
 		this.theme(this.stored("theme") || "auto");
@@ -1362,9 +1479,13 @@ class Viewer {
 			this.heat = new HeatPane(this);
 			this.pages.time = el("div", { class: "xf-page", role: "tabpanel", id: "xf-page-time", "aria-labelledby": "xf-tab-time", hidden: true }, this.heat.root);
 		}
-		this.sort = { by: "self", down: true };
+		this.sort = { by: this.noise ? "sure" : "self", down: true };
 		this.groupBox = el("select", { id: "xf-group", title: "what stands on top of the stacks (g)", change: () => this.regroup(this.groupBox.value) },
 			...this.groups.kinds.map(([kind, label]) => el("option", { value: kind }, label)));
+
+		this.widthBox = !this.noise ? null : el("select", { id: "xf-width", title: "what widths are by; what AFTER has not is shown by the others only",
+			change: () => this.filter({ width: this.widthBox.value }) },
+			...[["after", "AFTER"], ["before", "BEFORE"], ["union", "larger of both"]].map(([by, label]) => el("option", { value: by }, label)));
 
 		this.root = el("div", { class: "xf", lang: "en" },
 			el("header", null,
@@ -1379,6 +1500,7 @@ class Viewer {
 					el("span", { class: "xf-grow" }),
 					el("div", { class: "xf-group xf-views" },
 						el("label", { for: "xf-group" }, "Group"), this.groupBox,
+						...(this.widthBox ? [el("label", { for: "xf-width" }, "Widths"), this.widthBox] : []),
 						...(this.idle ? [toggle("Hide idle", "leave out stacks that wait for work (h)", "noidle")] : []),
 						toggle("Flip", "root at the top or at the bottom (f)", "icicle"),
 						toggle("Invert", "start at the innermost functions and go outwards (i)", "invert"),
@@ -1480,19 +1602,15 @@ class Viewer {
 		if (this.heat)
 			this.heat.draw();
 	}
-	/* Orange grew, blue shrank, by share of the whole; the stronger the more. `inks` tells how much it shines through. */
+	/* Orange grew, blue shrank, by share of the whole; the stronger the more, grey within noise.  `inks` tells how much it shines through. */
 	diffInk(t, node, inks)
 	{
-		let delta = (t.total[node] - t.baseTotal[node]) / Math.max(1, t.total[0]);
+		let delta = (t.total[node] - t.baseTotal[node]) / Math.max(1, t.total[0] || t.baseTotal[0]);
 
 		if (this.d.options.negate)
 			delta = -delta;
-		const grey = this.look.dark ? 190 : 235, to = delta > 0 ? [232, 110, 40] : [60, 140, 220];
-		let k = Math.min(1, Math.sqrt(Math.abs(delta) * 4));
-		if (k < 0.02)
-			k = 0;
-		if (t.sure && !t.sure[node])
-			k *= 0.35;
+		const grey = this.look.dark ? 190 : 228, to = delta > 0 ? [232, 110, 40] : [60, 140, 220];
+		const k = delta && this.noise.node(t, node) ? Math.min(1, 0.25 + 0.75 * Math.sqrt(Math.abs(delta) * 4)) : 0;
 		const [red, green, blue] = to.map((c) => Math.round(grey + (c - grey) * k));
 		return ((inks[0] & 0xff000000) | blue << 16 | green << 8 | red) >>> 0;
 	}
@@ -1550,6 +1668,8 @@ class Viewer {
 			p.push("of=" + title(s.sand));
 		for (const f of s.hide)
 			p.push("hide=" + title(f));
+		if (s.width !== (this.noise ? this.d.diff.width : "after"))
+			p.push("by=" + s.width);
 		if (s.window)
 			p.push("w=" + s.window.map((x) => Math.round(x * 1e6) / 1e6).join("-"));
 		if (this.pane.zoom)
@@ -1586,7 +1706,7 @@ class Viewer {
 			return;
 		Object.assign(s, { tab: "graph", search: "", regex: false, case: false, invert: false, icicle: o.icicle,
 				   recursion: false, heavy: false, group: "", noidle: false, classes: null, hide: [], focus: -1, sand: -1,
-				   window: null });
+				   window: null, width: this.noise ? this.d.diff.width : "after" });
 		/* Groups first: others may name their frames. */
 		const group = (/(?:^|&)g=([a-z]+)/.exec(raw) || [])[1];
 		if (group && this.groups.known(group)) {
@@ -1621,6 +1741,8 @@ class Viewer {
 				s.sand = this.frameByTitle(dec(v));
 			else if (name === "hide" && this.frameByTitle(dec(v)) >= 0)
 				s.hide.push(this.frameByTitle(dec(v)));
+			else if (name === "by" && this.noise && ["after", "before", "union"].includes(v))
+				s.width = v;
 			else if (name === "w" && this.times && /^[\d.]+-[\d.]+$/.test(v))
 				s.window = v.split("-").map(Number);
 			else if (name === "z")
@@ -1671,10 +1793,12 @@ class Viewer {
 		if (this.times)
 			this.times.count(idle);
 		this.tree = s.invert ? invert(this.model, this.upright, s.heavy) : this.upright;
+		this.tree.widths(s.width);
 		this.back = [];
 		this.tableOf = null;
 		this.sandOf = null;
-		this.pane.setTree(this.tree, titles ? this.followTitles(this.tree, titles) : 0);
+		const zoom = titles ? this.followTitles(this.tree, titles) : 0;
+		this.pane.setTree(this.tree, this.tree.wide[zoom] > 0 ? zoom : 0);
 		this.search();
 		this.show();
 	}
@@ -1690,6 +1814,8 @@ class Viewer {
 		for (const name in this.toggles)
 			this.toggles[name].setAttribute("aria-pressed", s[name] ? "true" : "false");
 		this.groupBox.value = s.group;
+		if (this.widthBox)
+			this.widthBox.value = s.width;
 		this.pane.icicle = s.icicle;
 		this.showLegend();
 		this.showCrumbs();
@@ -1708,7 +1834,7 @@ class Viewer {
 	reset()
 	{
 		Object.assign(this.state, { search: "", regex: false, case: false, invert: false, icicle: this.d.options.icicle,
-					    recursion: false, heavy: false, group: "", noidle: false, classes: null, hide: [], focus: -1, window: null });
+					    recursion: false, heavy: false, group: "", noidle: false, classes: null, hide: [], focus: -1, window: null, width: this.noise ? this.d.diff.width : "after" });
 		this.input.value = "";
 		this.rebuild(null);
 		this.toHash(true);
@@ -1828,12 +1954,19 @@ class Viewer {
 		if (this.shares.unresolved)
 			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "no symbol for the innermost address" },
 				(xen ? "greyish: no symbol " : "no symbol ") + share1(this.shares.unresolved, all)));
-		if (t.base)
-			for (const [rgb, text] of [["#e86e28", this.d.options.negate ? "less" : "more"], ["#3c8cdc", this.d.options.negate ? "more" : "less"]]) {
+		if (this.noise) {
+			const less = this.d.options.negate, grey = this.look.dark ? "#bebebe" : "#e4e4e4";
+			for (const [rgb, text] of [["#e86e28", less ? "less in AFTER" : "more in AFTER"], ["#3c8cdc", less ? "more in AFTER" : "less in AFTER"],
+						   [grey, "within noise"]]) {
 				const sw = el("span", { class: "xf-swatch" });
 				sw.style.background = rgb;
-				items.push(el("span", { class: "xf-key" }, sw, text + " than before"));
+				items.push(el("span", { class: "xf-key", title: "compared: " + this.d.diff.terms }, sw, text));
 			}
+			const note = chosen ? "" : this.state.width === "after" ? this.d.diff.only_before : this.state.width === "before" ? this.d.diff.only_after : "";
+			if (note)
+				items.push(el("button", { type: "button", class: "xf-gone", title: note + ". Press to see these too: widths by the larger of both.",
+					click: () => this.filter({ width: "union" }) }, note));
+		}
 		fill(this.legend, ...items);
 	}
 	chooseClass(c, add)
@@ -2017,13 +2150,19 @@ class Viewer {
 		const type = this.d.nametype === "Function:" ? "" : this.d.nametype + " ";
 		return { name: type + (f >= 0 ? m.title[f] : "all"), about: about.join(" · "), shares: shares.join(" · ") };
 	}
-	/* "+1.20% of all, was 3.40%, beyond noise" */
+	/* "total 3.40% → 4.60% of all (+1.20% ± 0.30%, beyond noise)", and the same of self */
 	difference(t, node)
 	{
-		const delta = 100 * (t.total[node] - t.baseTotal[node]) / Math.max(1, t.total[0]);
+		const whole = t.total[0] || t.baseTotal[0], f = t.frame[node], noise = this.noise;
+		const text = (what, was, is, half, sure) => what + " " + share(was, whole) + " → " + share(is, whole) + " (" + change(is, was, whole) +
+			" ± " + share(half, whole) + ", " + (sure ? "beyond" : "within") + " noise)";
+		const { base, baseTotal, self, total } = t;
+		const all = text("total", baseTotal[node], total[node], noise.half(total[node], baseTotal[node], t, f, false), noise.node(t, node));
 
-		return (delta < 0 ? "−" : "+") + Math.abs(delta).toFixed(2) + "% of all, was " + share(t.baseTotal[node], t.total[0]) +
-			(t.sure ? (t.sure[node] ? ", beyond noise" : ", within noise") : "");
+		if (!self[node] && !base[node])
+			return all;
+		return all + " · " + text("self", base[node], self[node], noise.half(self[node], base[node], t, f, true),
+			noise.sure(self[node], base[node], t, f, "own"));
 	}
 	told(pane, node, aloud)
 	{
@@ -2219,42 +2358,80 @@ class Viewer {
 			this.tableOf = byFrame(m, this.upright);
 			this.tableMore = ROWS;
 		}
-		const { self, total } = this.tableOf, rows = [];
+		const { self, total, base, baseTotal } = this.tableOf, rows = [];
 		for (let f = 0; f < m.n; f++)
-			if (total[f] > 0 && !(m.flags[f] & GROUP && !self[f]) && (!this.found || this.found[f]))
+			if ((total[f] > 0 || (base && baseTotal[f] > 0)) && !(m.flags[f] & GROUP && !self[f]) && (!this.found || this.found[f]))
 				rows.push(f);
 		const text = (a, b) => a < b ? -1 : a > b ? 1 : 0;
 		const cmp = { self: (a, b) => self[a] - self[b], total: (a, b) => total[a] - total[b],
 			      name: (a, b) => text(m.title[a], m.title[b]), module: (a, b) => text(m.module(a), m.module(b)),
-			      space: (a, b) => m.cls[a] - m.cls[b] }[sort.by];
-		rows.sort((a, b) => (sort.down ? cmp(b, a) : cmp(a, b)) || self[b] - self[a] || total[b] - total[a] || a - b);
-		const head = (by, label, right) => el("th", { scope: "col", class: right ? "xf-r" : null,
-			"aria-sort": sort.by === by ? (sort.down ? "descending" : "ascending") : "none" },
+			      space: (a, b) => m.cls[a] - m.cls[b] };
+		if (base)
+			this.compared(cmp);
+		rows.sort((a, b) => (sort.down ? cmp[sort.by](b, a) : cmp[sort.by](a, b)) || self[b] - self[a] || total[b] - total[a] || a - b);
+		const sorted = (by) => ({ scope: "col", "aria-sort": sort.by === by ? (sort.down ? "descending" : "ascending") : "none" });
+		const head = (by, label, right) => el("th", Object.assign(sorted(by), { class: right ? "xf-r" : null }),
 			el("button", { type: "button", click: () => {
 				this.sort = { by, down: sort.by === by ? !sort.down : right };
 				this.showTable();
 				this.tableWrap.querySelector("[aria-sort=\"ascending\"] button, [aria-sort=\"descending\"] button").focus();
 			} }, label + (sort.by === by ? (sort.down ? " ▾" : " ▴") : "")));
+		const right = (...content) => el("td", { class: "xf-r" }, ...content), unsorted = (label) => el("th", { scope: "col", class: "xf-r" }, label);
+		const heads = base
+			? [unsorted("Self before"), head("self", "after", true), head("dself", "change", true), unsorted("±"),
+			   unsorted("Total before"), head("total", "after", true), head("dtotal", "change", true), unsorted("±")]
+			: [head("self", "Self", true), unsorted("%"), head("total", "Total", true), unsorted("%")];
+		const cells = (f) => base
+			? [...this.changeCells(right, base[f], self[f], f, "own"), ...this.changeCells(right, baseTotal[f], total[f], f, "total")]
+			: [right(count(this.scaled(self[f]))), right(share(self[f], whole)), right(count(this.scaled(total[f]))), right(share(total[f], whole))];
 		const body = el("tbody");
 		for (const f of rows.slice(0, this.tableMore))
-			body.append(el("tr", null,
-				el("td", { class: "xf-r" }, count(this.scaled(self[f]))), el("td", { class: "xf-r" }, share(self[f], whole)),
-				el("td", { class: "xf-r" }, count(this.scaled(total[f]))), el("td", { class: "xf-r" }, share(total[f], whole)),
+			body.append(el("tr", null, ...cells(f),
 				el("td", null, el("button", { type: "button", title: "callers and callees", click: () => this.sandwich(f) }, m.title[f])),
 				el("td", null, m.module(f)), el("td", { class: "xf-hide-narrow" }, m.flags[f] & GROUP ? "" : m.cls[f] === 3 ? "JIT" : m.space(f))));
 		const more = rows.length - this.tableMore;
 		fill(this.tableWrap, el("table", null,
-			el("caption", null, count(rows.length) + " functions; self: the function itself, total: with all that it called" + (this.found ? "; those that match the search" : "")),
-			el("thead", null, el("tr", null, head("self", "Self", true), el("th", { scope: "col", class: "xf-r" }, "%"), head("total", "Total", true),
-				el("th", { scope: "col", class: "xf-r" }, "%"), head("name", "Function"), head("module", "Module"),
-				el("th", { scope: "col", class: "xf-hide-narrow", "aria-sort": sort.by === "space" ? (sort.down ? "descending" : "ascending") : "none" },
-					...head("space", "Space").childNodes))),
+			el("caption", null, count(rows.length) + " functions; self: the function itself, total: with all that it called" +
+				(base ? "; in percent of the whole, * is beyond noise, and what is surest comes first" : "") +
+				(this.found ? "; those that match the search" : "")),
+			el("thead", null, el("tr", null, ...heads, head("name", "Function"), head("module", "Module"),
+				el("th", Object.assign(sorted("space"), { class: "xf-hide-narrow" }), ...head("space", "Space").childNodes))),
 			body));
 		if (more > 0)
 			this.tableWrap.append(el("button", { type: "button", click: () => {
 				this.tableMore += 1000;
 				this.showTable();
 			} }, count(more) + " more"));
+	}
+
+	/* Orders of the table of a comparison: those of changes, where the sure ones come first. */
+	compared(cmp)
+	{
+		const { self, total, base, baseTotal } = this.tableOf, t = this.upright, noise = this.noise;
+		const change = (is, was, kind) => {
+			/* Once a function: sorting asks often. */
+			const key = is.map((x, f) => Math.abs(x - was[f]) + (noise.sure(x, was[f], t, f, kind) ? 2 * t.total[0] + 2 * t.baseTotal[0] : 0));
+			return (a, b) => key[a] - key[b];
+		};
+		const own = change(self, base, "own"), all = change(total, baseTotal, "total");
+		const sure = self.map((x, f) => noise.sure(x, base[f], t, f, "own") ? 1 : 0);
+
+		cmp.dself = (a, b) => own(a, b) || all(a, b);
+		cmp.dtotal = all;
+		/* As the table of text has it: what has changed itself, then what calls it, then what may be noise. */
+		if (this.sort.by === "sure")
+			cmp.sure = (a, b) => sure[a] - sure[b] || (sure[a] ? own(a, b) : all(a, b));
+	}
+	changeCells(cell, was, is, f, kind)
+	{
+		const t = this.upright, whole = t.total[0] || t.baseTotal[0], sure = this.noise.sure(is, was, t, f, kind);
+		const delta = cell(change(is, was, whole) + (sure ? " *" : ""));
+
+		if (!is && !was)
+			return [cell(), cell(), cell(), cell()];
+		if (sure)
+			delta.classList.add((is > was) === !this.d.options.negate ? "xf-grew" : "xf-shrank");
+		return [cell(share(was, whole)), cell(share(is, whole)), delta, cell(share(this.noise.half(is, was, t, f, kind === "own"), whole))];
 	}
 
 	/* -- callers and callees -- */

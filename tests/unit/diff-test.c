@@ -14,6 +14,16 @@ struct recording {
 	struct profile p;
 };
 
+static int build(struct view *v, struct profile *after, struct profile *before,
+		 const struct view_opts *o, const struct diff_opts *d, struct error *e)
+{
+	return view_build_diff(
+		v,
+		&(struct diff_input){
+			.after = &after, .before = &before, .nr_after = 1, .nr_before = 1 },
+		o, d, e);
+}
+
 static void recording_init(struct recording *r)
 {
 	strtab_init(&r->strings);
@@ -90,9 +100,7 @@ static void test_match(void)
 	n = child(&a, n, "do_syscall_64", "vmlinux", SPACE_KERNEL, 0);
 	add(&a, child(&a, n, "do_mmu_update", "xen-syms-4.18", SPACE_HV, 0), 2, 4);
 
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
-			   &err),
-	   0);
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
 	STR_EQ(err.msg, "");
 	OK(v.is_diff);
 	STR_EQ(dump(&v), "1app 0/20 0/40|2[app] 2/2 2/2|2do_syscall_64 0/2 0/4|3do_mmu_update_[h] "
@@ -110,8 +118,8 @@ static void test_match(void)
 	view_release(&v);
 	OK(v.diff == NULL);
 
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .only = "memcpy" },
-			   &(struct diff_opts){ .norm = DIFF_NONE }, &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ .only = "memcpy" },
+		 &(struct diff_opts){ .norm = DIFF_NONE }, &err),
 	   0);
 	STR_EQ(dump(&v), "1app 0/10 0/22|2memcpy 0/0 2/2|2memcpy 10/10 20/20|");
 	EQ(v.diff->base_scale * 1000, 1000);
@@ -119,23 +127,112 @@ static void test_match(void)
 	EQ(v.diff->base_samples, 10);
 	view_release(&v);
 
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 },
-			   &(struct diff_opts){
-				   .norm = DIFF_BY_TIME, .time_before = 1000, .time_after = 500 },
-			   &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 },
+		 &(struct diff_opts){
+			 .norm = DIFF_BY_TIME, .time_before = 1000, .time_after = 500 },
+		 &err),
 	   0);
 	EQ(v.diff->base_scale * 1000, 500);
 	view_release(&v);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 },
-			   &(struct diff_opts){ .norm = DIFF_BY_TIME }, &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 },
+		 &(struct diff_opts){ .norm = DIFF_BY_TIME }, &err),
 	   -1);
 	OK(strstr(err.msg, "has no times") != NULL);
 	err.msg[0] = '\0';
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .only = "(" },
-			   &(struct diff_opts){ 0 }, &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ .only = "(" }, &(struct diff_opts){ 0 },
+		 &err),
 	   -1);
 	OK(strstr(err.msg, "--only") != NULL);
 	err.msg[0] = '\0';
+	recording_release(&a);
+	recording_release(&b);
+}
+
+/* Widths by either side and by both; what only one side has. */
+static void test_widths(void)
+{
+	static const struct {
+		enum diff_width width;
+		double all, app, gone, new, same;
+	} rows[] = {
+		{ DIFF_WIDTH_AFTER, 40, 40, 0, 10, 30 },
+		{ DIFF_WIDTH_BEFORE, 40, 40, 10, 0, 30 },
+		{ DIFF_WIDTH_UNION, 50, 50, 10, 10, 30 },
+	};
+	struct recording a, b;
+	struct view v;
+	node_id n;
+	size_t i;
+
+	recording_init(&a);
+	recording_init(&b);
+	n = child(&b, 0, "app", "", SPACE_NONE, FRAME_GROUP);
+	add(&b, child(&b, n, "gone", "app", SPACE_USER, 0), 5, 5);
+	add(&b, child(&b, n, "same", "app", SPACE_USER, 0), 15, 15);
+	n = child(&a, 0, "app", "", SPACE_NONE, FRAME_GROUP);
+	add(&a, child(&a, n, "new", "app", SPACE_USER, 0), 10, 10);
+	add(&a, child(&a, n, "same", "app", SPACE_USER, 0), 30, 30);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 },
+			 &(struct diff_opts){ .width = rows[i].width }, &err),
+		   0);
+		STR_EQ(dump(&v), "1app 0/20 0/40|2gone 5/5 0/0|2new 0/0 10/10|2same 15/15 30/30|");
+		EQ(view_width(&v, 0), rows[i].all);
+		EQ(view_width(&v, 1), rows[i].app);
+		EQ(view_width(&v, 2), rows[i].gone);
+		EQ(view_width(&v, 3), rows[i].new);
+		EQ(view_width(&v, 4), rows[i].same);
+		EQ(v.diff->gone_nodes, 1);
+		EQ(v.diff->gone, 10); /* 5 of 20, in weight of AFTER */
+		EQ(v.diff->come_nodes, 1);
+		EQ(v.diff->come, 10);
+		view_release(&v);
+	}
+	recording_release(&a);
+	recording_release(&b);
+}
+
+/* Of each stack what is more than before; what is less becomes nothing and is told. */
+static void test_subtract(void)
+{
+	struct recording a, b;
+	struct view v;
+	node_id n, deep;
+	double floored;
+
+	recording_init(&a);
+	recording_init(&b);
+	b.p.weight_scale = 10; /* decimals on one side only */
+	n = child(&b, 0, "app", "", SPACE_NONE, FRAME_GROUP);
+	add(&b, child(&b, n, "less", "app", SPACE_USER, 0), 9, 90);
+	deep = child(&b, n, "more", "app", SPACE_USER, 0);
+	add(&b, deep, 3, 35);
+	add(&b, child(&b, child(&b, deep, "gone", "app", SPACE_USER, 0), "x", "app", SPACE_USER, 0),
+	    1, 10);
+	n = child(&a, 0, "app", "", SPACE_NONE, FRAME_GROUP);
+	add(&a, child(&a, n, "less", "app", SPACE_USER, 0), 4, 4);
+	deep = child(&a, n, "more", "app", SPACE_USER, 0);
+	add(&a, deep, 5, 5);
+	add(&a, child(&a, deep, "new", "app", SPACE_USER, 0), 2, 2);
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ .norm = DIFF_NONE },
+		 &err),
+	   0);
+	EQ(a.p.weight_scale, 10);
+	view_subtract(&v, &floored);
+	EQ(floored, 60); /* 5 and 1, in tenths */
+	STR_EQ(dump(&v), "1app 0/0 0/35|2more 0/0 15/35|3new 0/0 20/20|");
+	OK(!v.is_diff && !v.diff);
+	EQ(v.max_depth, 3);
+	EQ(v.nodes.v[0].end, 4);
+	EQ(v.nodes.v[1].end, 4);
+	EQ(v.nodes.v[3].parent, 2);
+	view_release(&v);
+	/* All is gone. */
+	EQ(build(&v, &b.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
+	view_subtract(&v, &floored);
+	EQ(v.nodes.n, 1);
+	EQ(v.nodes.v[0].total, 0);
+	view_release(&v);
 	recording_release(&a);
 	recording_release(&b);
 }
@@ -153,19 +250,17 @@ static void test_events(void)
 	profile_event(&b.p, strtab_adds(&b.strings, "cycles"));
 	profile_add(&a.p, 1, child(&a, 0, "f", "m", SPACE_USER, 0), 1, 7);
 	profile_add(&b.p, 0, child(&b, 0, "f", "m", SPACE_USER, 0), 1, 9);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = 1 },
-			   &(struct diff_opts){ 0 }, &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ .event = 1 }, &(struct diff_opts){ 0 }, &err),
 	   0);
 	STR_EQ(dump(&v), "1f 9/9 7/7|");
 	view_release(&v);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = -1 },
-			   &(struct diff_opts){ 0 }, &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ .event = -1 }, &(struct diff_opts){ 0 },
+		 &err),
 	   0);
 	STR_EQ(dump(&v), "1faults 0/9 0/7|2f 9/9 7/7|");
 	view_release(&v);
 	profile_event(&a.p, strtab_adds(&a.strings, "misses"));
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ .event = 2 },
-			   &(struct diff_opts){ 0 }, &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ .event = 2 }, &(struct diff_opts){ 0 }, &err),
 	   -1);
 	OK(strstr(err.msg, "'misses'") != NULL);
 	err.msg[0] = '\0';
@@ -175,9 +270,7 @@ static void test_events(void)
 	/* Nothing on either side. */
 	recording_init(&a);
 	recording_init(&b);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
-			   &err),
-	   0);
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
 	EQ(v.nodes.n, 1);
 	view_release(&v);
 	recording_release(&a);
@@ -290,8 +383,7 @@ static void compare(struct tally *t, u32 nr, u32 burst, double more, bool keep)
 
 	make_recording(&a, nr, burst, more, keep);
 	make_recording(&b, nr, burst, 0, keep);
-	if (!view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
-			     &err)) {
+	if (!build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err)) {
 		for (i = 0; i < v.diff->functions.n; i++) {
 			const struct diff_function *f = &v.diff->functions.v[i];
 			const char *name = strtab_get(&a.strings, a.p.frames.v[f->frame].function);
@@ -358,6 +450,132 @@ static void test_noise(void)
 	OK(grown_bursts.f5 >= 19);
 }
 
+/* ---- several recordings a side ---- */
+
+#define RECORDINGS 5
+
+/*
+ * Recordings that differ among themselves more than their samples do: half of the functions are
+ * as often as chance has it for this recording, by up to a third more or less.
+ */
+static void make_run(struct recording *r, u32 nr, double more)
+{
+	double weight[FUNCTIONS], sum = 0, x;
+	u32 i, k;
+
+	recording_init(r);
+	profile_event(&r->p, strtab_adds(&r->strings, "cycles"));
+	for (k = 0; k < FUNCTIONS; k++) {
+		weight[k] = 1.0 / (k + 1) * (k % 2 ? 0.67 + 0.66 * uniform() : 1);
+		if (k == 4)
+			weight[k] *= 1 + more;
+		sum += weight[k];
+	}
+	for (i = 0; i < nr; i++) {
+		x = uniform() * sum;
+		for (k = 0; k + 1 < FUNCTIONS && x > weight[k]; k++)
+			x -= weight[k];
+		add(r, functions_of(r, k), 1, 1);
+	}
+}
+
+/* Whether any function is told apart; *found: f4 among them. */
+static bool compare_runs(size_t nr_after, size_t nr_before, double more, bool *found)
+{
+	struct recording r[2 * RECORDINGS];
+	struct profile *p[2 * RECORDINGS];
+	bool changed = false;
+	struct view v;
+	size_t i, n = nr_after + nr_before;
+
+	for (i = 0; i < n; i++) {
+		make_run(&r[i], 4000, i < nr_after ? more : 0);
+		p[i] = &r[i].p;
+	}
+	*found = false;
+	if (!view_build_diff(&v,
+			     &(struct diff_input){ .after = p,
+						   .before = p + nr_after,
+						   .nr_after = nr_after,
+						   .nr_before = nr_before },
+			     &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err)) {
+		for (i = 0; i < v.diff->functions.n; i++) {
+			const struct diff_function *f = &v.diff->functions.v[i];
+
+			if (!f->self_noise.changed && !f->total_noise.changed)
+				continue;
+			changed = true;
+			if (!strcmp(strtab_get(&r[0].strings, r[0].p.frames.v[f->frame].function),
+				    "f4") &&
+			    f->self > f->base_self)
+				*found = true;
+		}
+		view_release(&v);
+	}
+	for (i = 0; i < n; i++)
+		recording_release(&r[i]);
+	return changed;
+}
+
+/* How recordings differ among themselves is noise, and it is seen where a side has several. */
+static void test_recordings(void)
+{
+	u32 i, alone = 0, both = 0, one = 0, f4 = 0;
+	bool found;
+
+	for (i = 0; i < 100; i++) {
+		alone += compare_runs(1, 1, 0, &found);
+		both += compare_runs(RECORDINGS, RECORDINGS, 0, &found);
+		one += compare_runs(1, RECORDINGS, 0, &found);
+	}
+	for (i = 0; i < 20; i++) {
+		(void)compare_runs(RECORDINGS, RECORDINGS, 2, &found);
+		f4 += found;
+	}
+	printf("# recordings that vary are told apart: %u of 100 by one each, %u by several, %u by "
+	       "one and several; a change is found in %u of 20\n",
+	       alone, both, one, f4);
+	OK(alone > 50); /* what these tests are about: one each cannot know */
+	/* More than 11 of 100 at one of 20 has the probability 0.4 %. */
+	OK(both <= 11);
+	OK(one <= 11);
+	OK(f4 >= 18);
+}
+
+/* Sums, scales and facts of sides with several recordings. */
+static void test_sides(void)
+{
+	struct recording r[3];
+	struct profile *p[3];
+	struct view v;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		recording_init(&r[i]);
+		if (i == 1)
+			strtab_adds(&r[i].strings, "so that ids differ");
+		add(&r[i], child(&r[i], 0, i == 1 ? "g" : "f", "libc-2.31.so", SPACE_USER, 0), 10,
+		    10 * (i + 1));
+		p[i] = &r[i].p;
+	}
+	add(&r[1], child(&r[1], 0, "f", "libc.so.6", SPACE_USER, 0), 4, 4);
+	EQ(view_build_diff(&v,
+			   &(struct diff_input){
+				   .after = p, .before = p + 2, .nr_after = 2, .nr_before = 1 },
+			   &(struct view_opts){ 0 }, &(struct diff_opts){ .norm = DIFF_NONE },
+			   &err),
+	   0);
+	STR_EQ(dump(&v), "1f 30/30 14/14|1g 0/0 20/20|");
+	EQ(v.diff->base_scale, 2); /* the mean of a recording, times two */
+	OK(v.diff->by_files);
+	EQ(v.diff->recordings, 2);
+	EQ(v.diff->base_recordings, 1);
+	EQ(v.diff->samples, 24);
+	view_release(&v);
+	for (i = 0; i < 3; i++)
+		recording_release(&r[i]);
+}
+
 /* Slices of time are used when both sides kept their samples, and only then. */
 static void test_slices(void)
 {
@@ -367,9 +585,7 @@ static void test_slices(void)
 
 	make_recording(&a, 1000, 1, 0, true);
 	make_recording(&b, 1000, 1, 0, false);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
-			   &err),
-	   0);
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
 	EQ(v.diff->slices, 0);
 	at = view_place(&v, 0, a.p.samples.v[0].node);
 	OK(at < v.nodes.n);
@@ -377,16 +593,14 @@ static void test_slices(void)
 	view_release(&v);
 	recording_release(&b);
 	make_recording(&b, 1000, 1, 0, true);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 },
-			   &(struct diff_opts){ .slices = 30 }, &err),
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ .slices = 30 },
+		 &err),
 	   0);
 	EQ(v.diff->slices, 30);
 	view_release(&v);
 	/* One sample without time: the order says nothing. */
 	b.p.samples.v[500].time = UINT64_MAX;
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
-			   &err),
-	   0);
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
 	EQ(v.diff->slices, 0);
 	view_release(&v);
 	recording_release(&a);
@@ -453,9 +667,7 @@ static void test_gate(void)
 	add(&a, child(&a, n, "little", "app", SPACE_USER, 0), 52, 52);
 	add(&a, child(&a, n, "fresh", "app", SPACE_USER, 0), 500, 500);
 	add(&a, child(&a, n, "rest", "app", SPACE_USER, 0), 6448, 6448);
-	EQ(view_build_diff(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
-			   &err),
-	   0);
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
 	EQ(gate(&v, "grown>+2%",
 		"grown_[h]: total 10.00 % -> 20.00 % (+10.00 %, +/- 1.30 %), against "
 		"--fail-if=grown>+2%"),
@@ -479,9 +691,7 @@ static void test_gate(void)
 	buf_clear(&text);
 	EQ(gate_regressed(&v, 7, &text), 1);
 	view_release(&v);
-	EQ(view_build_diff(&v, &a.p, &a.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 },
-			   &err),
-	   0);
+	EQ(build(&v, &a.p, &a.p, &(struct view_opts){ 0 }, &(struct diff_opts){ 0 }, &err), 0);
 	EQ(gate_regressed(&v, 0, &text), 0);
 	EQ(gate(&v, "*>+0%", ""), 0);
 	view_release(&v);
@@ -493,9 +703,13 @@ static void test_gate(void)
 int main(void)
 {
 	test_match();
+	test_widths();
+	test_subtract();
 	test_events();
 	test_tables();
 	test_noise();
+	test_recordings();
+	test_sides();
 	test_slices();
 	test_gate();
 	return tap_done();

@@ -199,9 +199,9 @@ static void test_options(void)
 				   down = { .min_width = -1, .icicle = true };
 		struct frame_of_picture f;
 
-		picture_init(&f, &up);
+		picture_init(&f, &(struct view){ 0 }, &up);
 		OK(picture_y(&f, 4, 0) > picture_y(&f, 4, 3));
-		picture_init(&f, &down);
+		picture_init(&f, &(struct view){ 0 }, &down);
 		OK(picture_y(&f, 4, 0) < picture_y(&f, 4, 3));
 	}
 	o.colors = "none such";

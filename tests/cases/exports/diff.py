@@ -75,6 +75,59 @@ with tempfile.TemporaryDirectory() as tmp:
     ok(status == 0 and not err and 'Nothing has changed' in out, 'nothing differs from itself', out + err)
     ok(diff(before)[0] == 2 and diff(before, after, after)[0] == 2, 'one and three files are wrong usage')
 
+    # What has vanished: listed where it has no width, shown where it has one.
+    for width, boxes in (('after', ['came', 'grown_[h]', 'same', 'shrunk']), ('before', ['gone', 'grown_[h]', 'same', 'shrunk']),
+                         ('union', ['came', 'gone', 'grown_[h]', 'same', 'shrunk'])):
+        target = os.path.join(tmp, f'{width}.svg')
+        status, out, err = diff(before, after, f'--width-by={width}', '-o', target)
+        svg = open(target).read()
+        tips = {m[1]: (float(m[0]), m[2]) for m in re.findall(r'<rect x="[\d.]+%"[^>]* width="([\d.]+)%"[^>]*><title>(\S+) \(([^<]*)</title>', svg)}
+        ok(sorted(x for x in tips if x not in ('all', 'app', 'main')) == boxes, f'--width-by={width}: boxes', tips)
+        note = re.findall('only in (BEFORE|AFTER): ([^<]*)<', re.sub('(?s)<script.*?</script>', '', svg))
+        want = {'after': [('BEFORE', 'gone 5.00%; 1 box with 5.00% of it')], 'before': [('AFTER', 'came 5.00%; 1 box with 5.00% of it')], 'union': []}
+        ok(note == want[width], f'--width-by={width}: what has no width is named', note)
+        ok('more in AFTER' in svg and 'less in AFTER' in svg and 'within noise' in svg, f'--width-by={width}: the legend names the direction')
+        share = {'after': 65.0, 'before': 65.0, 'union': 65 / 1.15}[width]
+        ok(abs(tips['same'][0] - share) < 0.1, f'--width-by={width}: widths', tips['same'])
+        ok('total 10.00% -&gt; 20.00% (+10.00% +/- ' in tips['grown_[h]'][1] and 'beyond noise' in tips['grown_[h]'][1] and
+           'self 10.00% -&gt; 20.00%' in tips['grown_[h]'][1], f'--width-by={width}: the tip tells self and total change', tips['grown_[h]'])
+    colors = {m[1]: m[0] for m in re.findall(r'fill="(#[0-9a-f]{6})"><title>(\S+)', svg)}
+
+    def hue(c):
+        r, g, b = (int(c[i:i + 2], 16) for i in (1, 3, 5))
+        return 'grey' if r == g == b else 'orange' if r > b else 'blue'
+    ok([hue(colors[f]) for f in ('grown_[h]', 'came', 'shrunk', 'gone', 'same')] == ['orange', 'orange', 'blue', 'blue', 'grey'], 'colours', colors)
+    ok(hue(colors['main']) == 'grey', 'inner frames have the colour of their own change', colors)
+    ok(diff(before, after, '--width-by=x')[0] == 2, 'a wrong --width-by is wrong usage')
+
+    # Subtraction: of each stack what is more; what is less is told.
+    run = subprocess.run([xenflame, 'diff', '--subtract', before, after, '--format=folded'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ok(run.returncode == 0 and run.stdout == b'app;main;came 1000\napp;main;grown_[h] 3000\napp;main;same 6500\n', '--subtract', run.stdout)
+    ok(b'5.00% of BEFORE' in run.stderr, 'what is less than nothing is told', run.stderr)
+    status, out, err = diff('--subtract', '--normalize=total', before, after, '--format=folded')
+    ok(out == 'app;main;came 1000\napp;main;grown_[h] 2000\n', '--subtract of shares', out)
+    status, out, err = diff('--subtract', after, before, '--format=folded', '--fail-if=gone>+1%')
+    ok(status == 1 and out == 'app;main;gone 500\n' and '--fail-if=gone' in err, 'conditions hold for the comparison that it is of', out + err)
+
+    # Several recordings a side: what they differ by among themselves is noise.
+    runs = {side: [made(f'{side}{k}.folded', f'app;main;steady {10000 + 20 * (k % 2)}\napp;main;jumpy {jumpy}\napp;main;grows {grows + 10 * (k % 3)}\n')
+                   for k, jumpy in enumerate((500, 2500, 1200, 700, 1900))] for side, grows in (('old', 2000), ('new', 4000))}
+    status, out, err = diff(*runs['old'], '--', *runs['new'][:1], runs['new'][2], *runs['new'][2:])
+    ok(status == 0 and 'spread of 5 and 5 recordings' in out, 'several recordings a side', out + err)
+    table = rows(out)
+    ok(table['grows'][2] and not table['jumpy'][2], 'what varies between recordings is noise', out)
+    status, out, err = diff(runs['old'][0], '--', *runs['new'])
+    ok(status == 0 and 'spread of 1 and 5 recordings' in out, 'one recording and several', out + err)
+    status, out, err = diff(runs['old'][0], runs['old'][1])
+    ok(rows(out)['jumpy'][2], 'one recording each cannot know', out)
+    ok(diff(*runs['old'], '--')[0] == 2 and diff('--', *runs['old'])[0] == 2 and diff(*runs['old'])[0] == 2, 'both sides are asked for')
+    ok(diff('--', before, after)[0] == 0 and diff(before, after, '--')[0] == 0, 'two files need no order around --')
+    decimals = made('decimals.folded', 'app;main;grown_[h] 100.5\napp;main;same 650\n')
+    status, out, err = diff(decimals, '--', before, after, '--format=folded')
+    ok(status == 2 and 'stand before' in err, 'options stand before the files', err)
+    status, out, err = diff('--format=folded', '--normalize=none', decimals, '--', before)
+    ok('app;main;grown_[h] 100.5 1000\n' in out and 'app;main;shrunk 0 2000\n' in out, 'decimals of one side hold for both', out)
+
     # Halves of one recording, cut into a hundred spans that fall to either side by chance: all that differs is noise.  At one
     # comparison in twenty, more than three of twenty are told apart by chance in 1.6 % of trials; these are always the same ones.
     text = os.path.join(tmp, 'whole.perf-script.txt')
