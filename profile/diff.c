@@ -16,6 +16,8 @@ struct match_key {
 
 struct matcher {
 	struct profile *into;
+	bool by_name; /* a recording knows no modules and so no kernel: names and the hypervisor
+			 alone tell functions apart */
 	VEC(struct match_key) keys;
 	VEC(frame_id) frames; /* that stand for each key */
 	struct index index;
@@ -88,31 +90,77 @@ static str_id translate(struct profile *into, const struct profile *from, str_id
 			  strtab_len(from->strings, id));
 }
 
-/* The frame of `into` that stands for a frame of `from`. */
-static frame_id match_frame(struct matcher *m, const struct profile *from, frame_id id)
+/* Whether no frame but those of the hypervisor, which are known by their mark, has a module: folded
+ * stacks. */
+static bool knows_no_modules(const struct profile *p)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < p->frames.n; i++) {
+		const struct frame *f = &p->frames.v[i];
+
+		if (f->flags & FRAME_GROUP || f->space == SPACE_HV)
+			continue;
+		if (f->module)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* "[libc.so.6+0x2724a]": the length of the module's name, 0 when it is none such.  Text tells what
+ * has no symbol by nothing else. */
+static u32 offset_name(const struct profile *p, const struct frame *f)
+{
+	const char *s = strtab_get(p->strings, f->function), *plus = strrchr(s, '+');
+
+	if (*s != '[' || !plus || strncmp(plus, "+0x", 3) || !plus[3] ||
+	    strcmp(plus + 3 + strspn(plus + 3, "0123456789abcdef"), "]"))
+		return 0;
+	return (u32)(plus - s - 1);
+}
+
+/* The frame of `into` that stands for a frame of `from`, where this has no module in `module`. */
+static frame_id match_frame(struct matcher *m, const struct profile *from, frame_id id,
+			    str_id module)
 {
 	struct frame f = from->frames.v[id];
 	struct match_key key;
+	u32 at, module_len = offset_name(from, &f);
 	u64 hash;
-	u32 at;
 
-	f.module = translate(m->into, from, f.module);
+	if (module_len && !(f.flags & FRAME_GROUP)) {
+		if (!f.module)
+			f.module = strtab_addf(from->strings, "%.*s", (int)module_len,
+					       strtab_get(from->strings, f.function) + 1);
+		f.flags |= FRAME_UNRESOLVED;
+	}
+
+	f.module = translate(m->into, from, f.module ? f.module : module);
 	f.function = translate(m->into, from, f.function);
 	f.file = translate(m->into, from, f.file);
 	if (f.flags & FRAME_UNRESOLVED) {
 		/* The offsets of two builds have nothing to do with each other. */
-		const char *module = strtab_get(m->into->strings, f.module);
+		const char *base = strtab_get(m->into->strings, f.module);
 
-		f.function = !f.module          ? strtab_adds(m->into->strings, "[unknown]")
-			     : module[0] == '[' ? f.module
-						: strtab_addf(m->into->strings, "[%s]", module);
+		f.function = !f.module        ? strtab_adds(m->into->strings, "[unknown]")
+			     : base[0] == '[' ? f.module
+					      : strtab_addf(m->into->strings, "[%s]", base);
 		f.file = 0;
 		f.line = 0;
 	}
 	memset(&key, 0, sizeof(key));
 	key.space = f.space;
 	key.group = f.flags & FRAME_GROUP;
-	key.module = match_module(m->into->strings, &f, strtab_get(m->into->strings, f.module));
+	if (m->by_name && !(f.flags & FRAME_UNRESOLVED)) {
+		key.space = f.space == SPACE_HV ? SPACE_HV : SPACE_NONE;
+	} else {
+		key.module = match_module(m->into->strings, &f,
+					  strtab_get(m->into->strings, f.module));
+		if (m->by_name)
+			key.space = SPACE_NONE;
+	}
 	key.function = f.flags & FRAME_UNRESOLVED ? 0 : f.function;
 	if (m->into->by_line) {
 		key.file = f.file;
@@ -148,6 +196,20 @@ struct side {
 	double total;
 };
 
+/* The module of a node's frame when that is inlined and does not say, as in text: that of what it
+ * is inlined into. */
+static str_id inlined_module(const struct part *part, u32 node)
+{
+	const struct view *v = &part->view;
+	const struct frame *f = &part->p->frames.v[v->nodes.v[node].frame];
+
+	while (node && f->flags & FRAME_INLINED && !f->module) {
+		node = v->nodes.v[node].parent;
+		f = &part->p->frames.v[v->nodes.v[node].frame];
+	}
+	return node ? f->module : 0;
+}
+
 static void add_part(struct side *s, struct part *part, struct matcher *m, struct profile *tree)
 {
 	size_t frames = part->p->frames.n, k;
@@ -162,9 +224,15 @@ static void add_part(struct side *s, struct part *part, struct matcher *m, struc
 		u64 *self;
 
 		if (i) {
-			if (same[v->frame] == UINT32_MAX)
-				same[v->frame] = match_frame(m, part->p, v->frame);
-			part->node[i] = profile_child(tree, part->node[v->parent], same[v->frame]);
+			const struct frame *f = &part->p->frames.v[v->frame];
+			frame_id match = same[v->frame];
+
+			if (match == UINT32_MAX)
+				match = match_frame(m, part->p, v->frame, inlined_module(part, i));
+			/* Where it is inlined may differ. */
+			if (f->module || !(f->flags & FRAME_INLINED))
+				same[v->frame] = match;
+			part->node[i] = profile_child(tree, part->node[v->parent], match);
 		}
 		while (s->self.n <= part->node[i])
 			vec_push(&s->self, 0);
@@ -846,6 +914,19 @@ static void place_parts(struct side *s, const u32 *place)
 			s->parts.v[i].node[k] = place[s->parts.v[i].node[k]];
 }
 
+/* Whether a recording knows modules and another one does not. */
+static bool differ_in_modules(const struct diff_input *in)
+{
+	bool knows[2] = { false, false };
+	size_t i;
+
+	for (i = 0; i < in->nr_after; i++)
+		knows[knows_no_modules(in->after[i])] = true;
+	for (i = 0; i < in->nr_before; i++)
+		knows[knows_no_modules(in->before[i])] = true;
+	return knows[0] && knows[1];
+}
+
 int view_build_diff(struct view *v, const struct diff_input *in, const struct view_opts *o,
 		    const struct diff_opts *opts, struct error *err)
 {
@@ -864,6 +945,7 @@ int view_build_diff(struct view *v, const struct diff_input *in, const struct vi
 		scale = MAX(scale, in->after[i]->weight_scale);
 	for (i = 0; i < in->nr_before; i++)
 		scale = MAX(scale, in->before[i]->weight_scale);
+	m.by_name = differ_in_modules(in);
 	for (i = 0; i < in->nr_after; i++)
 		profile_set_scale(in->after[i], scale);
 	for (i = 0; i < in->nr_before; i++)
@@ -882,6 +964,7 @@ int view_build_diff(struct view *v, const struct diff_input *in, const struct vi
 	v->diff = xcalloc(1, sizeof(*v->diff));
 	v->diff->norm = opts->norm;
 	v->diff->width = opts->width;
+	v->diff->by_name = m.by_name;
 	v->diff->rate = opts->rate > 0 ? opts->rate : 0.05;
 	v->diff->confidence = opts->confidence > 0 ? opts->confidence : 0.99;
 	v->diff->samples = a.samples;

@@ -232,6 +232,7 @@ struct view_diff {
 			      self and total */
 	double confidence, rate;
 	u32 recordings, base_recordings;
+	bool by_name;  /* functions were matched by name alone, for want of modules in one */
 	bool by_files; /* noise is from the spread between recordings */
 	u32 slices;    /* of time that noise was measured over; 0 and not by_files: from the number
 			  of samples alone */
@@ -258,11 +259,12 @@ struct diff_input {
 };
 
 /*
- * Compares profiles: stacks match by space, module and function (builds of a module count as
- * one; the hypervisor and the kernel are one module each).  The view shows what is in either; its
- * nodes' self and total are of `after`, view_base_self() and view_base_total() of `before`, each as
- * recorded (several recordings of a side: their sums).  after[0] gets the frames of the others that
- * it has not; all get one weight_scale, and are borrowed as long as the view lives.
+ * Compares profiles: stacks match by space, module and function (builds of a module count as one;
+ * the hypervisor and the kernel are one module each; where one profile has no modules, names
+ * decide).  The view shows what is in either; its nodes' self and total are of `after`,
+ * view_base_self() and view_base_total() of `before`, each as recorded (several recordings of a
+ * side: their sums). after[0] gets the frames of the others that it has not; all get one
+ * weight_scale, and are borrowed as long as the view lives.
  *
  * Noise comes from the spread between the recordings of a side, where a side has several; else from
  * the spread over slices of time where both have kept their samples, else from the number of

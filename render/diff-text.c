@@ -36,6 +36,8 @@ void render_diff_terms(struct buf *b, const struct view *v)
 	const struct view_diff *d = v->diff;
 
 	buf_puts(b, norms[d->norm]);
+	if (d->by_name)
+		buf_puts(b, "; functions by name alone, since not all have modules");
 	if (d->norm == DIFF_NONE && d->recordings + d->base_recordings > 2)
 		buf_puts(b, ", the mean of a recording");
 	if (d->by_files)

@@ -158,6 +158,15 @@ with tempfile.TemporaryDirectory() as tmp:
     at = label.index('gone')
     ok((n['self'][at], n['base_self'][at], j['diff']['base_scale']) == (0, 500, 2), 'JSON keeps what vanished')
     ok(at in j['diff']['changed_self'] and label.index('same') not in j['diff']['changed_self'], 'JSON tells what is sure')
+    # Folded stacks have no modules and do not tell the kernel: the names are the same.
+    folded = os.path.join(tmp, 'same.folded')
+    subprocess.run([xenflame, '-q', '--offline', recording, '-o', folded], check=True)
+    for files in ((recording, folded), (folded, recording), (folded, text)):
+        status, out, err = diff(*files)
+        ok(status == 0 and 'Nothing has changed' in out and 'only in' not in out and 'by name alone' in out,
+           f'{" and ".join(os.path.basename(f) for f in files)}: the same stacks', out)
+    status, out, err = diff(text, recording)
+    ok(status == 0 and 'Nothing has changed' in out and 'only in' not in out and 'by name' not in out, 'and with modules', out)
     status, out, err = diff(recording, recording)
     ok(status == 0 and 'from 20 slices of time' in out and not any(r[2] for r in rows(out).values()),
        'a recording does not differ from itself; noise is from slices of time', out)
