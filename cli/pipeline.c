@@ -429,8 +429,12 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 		append_unwound(p, s, &e.flags);
 	else if (s->lbr_nr)
 		append_lbr(p, s);
-	if (p->opts->chain && s->user_abi)
-		p->opts->chain(p->opts->chain_ctx, s, &p->chain, perf_meta(p->reader));
+	if (p->opts->chain && s->user_abi) {
+		struct perf_sample told = *s;
+
+		told.cut = e.flags & CHAIN_TRUNCATED;
+		p->opts->chain(p->opts->chain_ctx, &told, &p->chain, perf_meta(p->reader));
+	}
 	e.garbage = p->chain.garbage;
 	if (p->chain.ip_zero)
 		e.flags |= CHAIN_IP_ZERO;
@@ -925,6 +929,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		p->cpu_seen.v[s->cpu] = 1;
 	}
 	check_period(p, s);
+	if (s->cut || e.flags & CHAIN_TRUNCATED)
+		count_told(p, DIAG_TRUNCATED_STACK, s->count);
 	if ((e.flags & ~(u32)CHAIN_WAITING) | e.garbage) {
 		if (e.flags & CHAIN_HV)
 			p->hv_samples = add_saturated(p->hv_samples, s->count);
@@ -939,8 +945,6 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 			count_told(p, DIAG_NO_CHAIN, s->count);
 		if (e.flags & CHAIN_GUEST && !(e.flags & CHAIN_IP_ZERO))
 			count_told(p, DIAG_GUEST_SAMPLES, s->count);
-		if (e.flags & CHAIN_TRUNCATED)
-			count_told(p, DIAG_TRUNCATED_STACK, s->count);
 		p->told[DIAG_GARBAGE_CONTEXT] += e.garbage * s->count;
 	}
 }

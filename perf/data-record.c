@@ -157,6 +157,7 @@ static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event,
 		.event = event,
 		.vcpu = PERF_NO_CPU,
 		.cpumode = rec->misc & MISC_CPUMODE,
+		.cut = rec->misc & MISC_CUT,
 		.not_x86_64 = pd->not_x86_64,
 	};
 	pd->group.nr = 0;

@@ -105,6 +105,8 @@ enum {
 	MISC_FORK_EXEC = 1 << 13,
 	MISC_MMAP_BUILD_ID = 1 << 14,
 	MISC_BUILD_ID_SIZE = 1 << 15,
+	/* Ours, in samples, where no kernel sets this bit: perf_sample.cut. */
+	MISC_CUT = 1 << 15,
 	MISC_LOST_SAMPLES_BPF = 1 << 15,
 };
 

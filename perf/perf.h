@@ -65,6 +65,7 @@ struct perf_sample {
 	u32 machine_pid, vcpu; /* of a guest, from ID_INDEX; 0, PERF_NO_CPU when not known */
 	u8 cpumode;            /* enum perf_cpumode */
 	bool text;
+	bool cut;        /* unwound from a stack dump that ended too early, and then stripped */
 	bool not_x86_64; /* recorded on another architecture (or 32-bit x86): the rules of
 			    DESIGN.md 3.1 do not hold */
 	const u64 *chain;
@@ -259,6 +260,7 @@ struct perf_strip_sample {
 	size_t at;  /* in entries */
 	u32 nr;
 	u8 cpumode;
+	bool cut;
 };
 
 /* Starts as zeros. */
@@ -269,7 +271,7 @@ struct perf_strip {
 	struct perf_chain check;
 };
 
-/* The whole chain of a sample with a dump, its unwound user part included. */
+/* The whole chain of a sample with a dump, its unwound user part included; sample->cut is kept. */
 void perf_strip_add(struct perf_strip *s, const struct perf_sample *sample,
 		    const struct perf_chain *c, bool hv_marker);
 /*

@@ -54,7 +54,8 @@ void perf_strip_add(struct perf_strip *s, const struct perf_sample *sample,
 {
 	struct perf_strip_sample e = { .offset = sample->offset,
 				       .at = s->entries.n,
-				       .cpumode = sample->cpumode };
+				       .cpumode = sample->cpumode,
+				       .cut = sample->cut };
 	struct perf_sample plain = *sample;
 	u8 context = SPACE_NONE;
 	size_t i;
@@ -179,7 +180,8 @@ static bool strip_sample(const struct perf_strip *s, const struct perf_strip_sam
 	if (c.bad)
 		return false;
 	if (e)
-		misc = (u16)((misc & ~MISC_CPUMODE) | e->cpumode);
+		misc = (u16)((misc & ~(MISC_CPUMODE | MISC_CUT)) | e->cpumode |
+			     (e->cut ? MISC_CUT : 0));
 	buf_put(out, rec, 4);
 	buf_put(out, &misc, 2);
 	buf_put(out, "\0", 2);

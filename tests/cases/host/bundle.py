@@ -115,6 +115,7 @@ for name, files, env in (('dwarf', [os.path.join(local, 'dwarf/perf.data'), *(os
     path = os.path.join(folder(f'strip-{name}', *files), os.path.basename(files[0]))
     out = os.path.join(away, f'strip-{name}.tar')
     want = {f: xenflame('--offline', path, *f.split())[:2] for f in ('--format=folded', '--format=folded --srcline --addrs', '--no-idle --reverse --format=folded')}
+    told = xenflame('--offline', path, '--format=folded')[2]
     rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', path, '-o', out)
     check(f'--strip-stacks {name}: bundled', rc == 0 and 'passwords' not in err and 'look different' not in err, err)
     with open(path, 'rb') as f:
@@ -124,6 +125,8 @@ for name, files, env in (('dwarf', [os.path.join(local, 'dwarf/perf.data'), *(os
     os.rename(os.path.dirname(path), os.path.dirname(path) + '.away')
     for f, w in want.items():
         check(f'--strip-stacks {name}: {f} has the same bytes', w[0] == 0 and len(w[1]) > 1000 and xenflame('--offline', out, *f.split())[:2] == w)
+    got = xenflame('--offline', out, '--format=folded')[2]
+    check(f'--strip-stacks {name}: the same quality is told', got == told and (name != 'hv' or 'saved piece of stack' in told), (got, told))
     os.rename(os.path.dirname(path) + '.away', os.path.dirname(path))
     stack = pieces(old)
     check(f'--strip-stacks {name}: nothing of the stacks is left', len(stack) > 100 and not any(s in new for s in stack) and
