@@ -21,8 +21,9 @@ static const struct option_def own_options[] = {
 
 /* Of the options of all verbs: those that say where symbols are, and what may be told. */
 static const char *const borrowed[] = {
-	"output", "anonymous", "quiet",      "input-format", "xen-syms", "kallsyms", "vmlinux",
-	"symfs",  "debug-dir", "debuginfod", "offline",      "force",    "help",
+	"output",     "anonymous", "quiet",          "input-format", "xen-syms",
+	"kallsyms",   "vmlinux",   "guest-kallsyms", "symfs",        "debug-dir",
+	"debuginfod", "offline",   "force",          "help",
 };
 
 #define SAMPLE_STACK_USER (1 << 13) /* PERF_SAMPLE_STACK_USER */
@@ -30,10 +31,9 @@ static const char *const borrowed[] = {
 struct bundler {
 	struct draw_args draw;
 	struct bundle bundle;
-	const char *path;
-	char *dir;
+	char *path, *dir;
 	size_t symbol_files, left_out;
-	bool stack_dumps, strip, is_this_host, inspected;
+	bool stack_dumps, strip, is_folder, is_this_host, inspected;
 	struct perf_strip stripped;
 	char kernel_id[65];
 };
@@ -96,7 +96,7 @@ static bool store(struct bundler *b, const struct sym_file_info *f)
 {
 	bool vdso = starts(f->path, "/proc/self/"), ok = false;
 	char hex[65], *folder, *name;
-	const char *leaf = vdso ? "vdso" : f->kind == SYM_FILE_ELF_DEBUG ? "debug" : "elf";
+	const char *leaf = vdso ? "vdso" : f->kind == SYM_FILE_ELF ? "elf" : "debug";
 	const char *known = NULL;
 	size_t i, k;
 
@@ -136,10 +136,14 @@ static bool add_symbol_file(struct bundler *b, const struct sym_file_info *f, bo
 	const char *base = path_base(f->path);
 	bool table = f->kind == SYM_FILE_TABLE;
 
+	if (f->kind == SYM_FILE_ELF_ALT)
+		return store(b, f);
 	if (o->xen_syms && !strcmp(f->path, o->xen_syms))
 		base = table ? (ends(base, ".map") ? "xen.map" : "xensyms") : "xen-syms";
 	else if (o->kallsyms && !strcmp(f->path, o->kallsyms))
 		base = starts(base, "System.map") ? base : "kallsyms";
+	else if (o->guest_kallsyms && !strcmp(f->path, o->guest_kallsyms))
+		return add_file(b, SYM_GUEST_KALLSYMS, f->path);
 	else if (o->vmlinux && !strcmp(f->path, o->vmlinux))
 		base = "vmlinux";
 	else if (!table && f->kind != SYM_FILE_JIT && !starts(base, "xen-syms") &&
@@ -368,6 +372,51 @@ static void take_chain(void *ctx, const struct perf_sample *s, const struct perf
 	perf_strip_add(&b->stripped, s, c, m->has_hv_marker);
 }
 
+/* A folder that perf record --threads has made: its header is in `data`, records in data.N. */
+static int add_folder(struct bundler *b, struct error *err)
+{
+	struct host *h = b->strip ? NULL : host_new(b->path, err);
+	char **names = h ? host_list(h, "/") : NULL;
+	struct buf data = BUF_INIT;
+	struct file_map map;
+	int ret = -1;
+	size_t i;
+
+	if (b->strip)
+		error_set(err, "'%s': --strip-stacks can handle a single file only", b->path);
+	for (i = 0; names && names[i]; i++) {
+		char *path = path_join(b->path, names[i]),
+		     *name = path_join(path_base(b->path), names[i]);
+		bool done = false;
+
+		if (!starts(names[i], "data")) {
+			done = true;
+		} else if (!b->draw.anonymous || strcmp(names[i], "data") != 0) {
+			done = bundle_add_file(&b->bundle, name, path);
+		} else if (!file_map_open(&map, path, 0, err)) {
+			buf_put(&data, map.p, map.n);
+			file_map_close(&map);
+			done = !bundle_blank_recording(&data, path, err) &&
+			       bundle_add_data(&b->bundle, name, data.p, data.n);
+		}
+		if (!done && !err->msg[0])
+			error_set(err, "'%s': a file of this name cannot be in a bundle", path);
+		free(path);
+		free(name);
+		if (!done)
+			goto out;
+	}
+	if (names)
+		ret = 0;
+	else if (!err->msg[0])
+		error_set(err, "'%s': cannot read this folder", b->path);
+out:
+	buf_release(&data);
+	free(names);
+	host_free(h);
+	return ret;
+}
+
 static int add_recording(struct bundler *b, struct error *err)
 {
 	const char *base = path_base(b->path);
@@ -375,6 +424,8 @@ static int add_recording(struct bundler *b, struct error *err)
 	struct file_map map;
 	int ret = -1;
 
+	if (b->is_folder)
+		return add_folder(b, err);
 	if (!b->draw.anonymous && !b->strip) {
 		if (bundle_add_file(&b->bundle, base, b->path))
 			return 0;
@@ -419,6 +470,7 @@ static int make_bundle(struct bundler *b, struct host *facts, const char *output
 		goto out;
 	}
 	b->bundle.mtime = st.st_mtime;
+	b->is_folder = S_ISDIR(st.st_mode);
 	if (b->strip) {
 		b->draw.pipe.chain = take_chain;
 		b->draw.pipe.chain_ctx = b;
@@ -516,8 +568,8 @@ static int run_bundle(int argc, char **argv)
 		else if (c == '?' || draw_take_option(&b.draw, c, arg))
 			return EXIT_USAGE;
 	}
-	b.path = options_file(argc, argv);
-	if (!b.path || options_file(argc, argv) || !strcmp(b.path, "-")) {
+	arg = options_file(argc, argv);
+	if (!arg || options_file(argc, argv) || !strcmp(arg, "-")) {
 		tell("usage: xenflame bundle FILE [-o OUT.tar.zst] ('xenflame bundle --help' says "
 		     "more)");
 		return EXIT_USAGE;
@@ -529,6 +581,10 @@ static int run_bundle(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
+	/* A folder's name may end in slashes. */
+	for (n = strlen(arg); n > 1 && arg[n - 1] == '/'; n--)
+		;
+	b.path = xstrndup(arg, n);
 	output = b.draw.output ? xstrdup(b.draw.output)
 			       : xasprintf("%s%s", b.path, bundle_suffix());
 	if (!ends(output, ".tar") && !ends(output, ".tar.gz") && !ends(output, ".tgz") &&
@@ -536,6 +592,7 @@ static int run_bundle(int argc, char **argv)
 		tell("'%s': expected a name that ends in .tar.zst, .tar.gz or .tar", output);
 		host_free(facts);
 		free(output);
+		free(b.path);
 		return EXIT_USAGE;
 	}
 	slash = strrchr(b.path, '/');
@@ -545,6 +602,7 @@ static int run_bundle(int argc, char **argv)
 	c = make_bundle(&b, facts, output);
 	bundle_release(&b.bundle);
 	perf_strip_release(&b.stripped);
+	free(b.path);
 	free(b.dir);
 	free(output);
 	return c;

@@ -885,7 +885,8 @@ static int unpack(struct source *s, const char *dir, char **recording, struct er
 		struct stat st;
 
 		*recording = is_clean(rec) ? path_join(dir, rec) : NULL;
-		if (*recording && (lstat(*recording, &st) || !S_ISREG(st.st_mode))) {
+		if (*recording &&
+		    (lstat(*recording, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))) {
 			free(*recording);
 			*recording = NULL;
 		}

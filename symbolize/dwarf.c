@@ -2,9 +2,11 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
+#include <fcntl.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "symbolize/die.h"
 #include "symbolize/dwarf-index.h"
@@ -66,7 +68,8 @@ struct name {
 };
 
 struct dwarf_index {
-	Dwarf *dw;
+	Dwarf *dw, *alt; /* alt: NULL, or what opts.find_alt has found */
+	int alt_fd;
 	const char *path;
 	const struct ranges *code;
 	struct symfile_opts opts;
@@ -74,7 +77,7 @@ struct dwarf_index {
 	struct line_sections lines;
 	VEC(struct unit) units;
 	VEC(struct range)
-		spans;      /* ranges of units by start; id: index in units. They may overlap. */
+	spans;              /* ranges of units by start; id: index in units. They may overlap. */
 	VEC(u64) span_ends; /* greatest hi of spans[0..i] */
 	VEC(struct die_abbrevs *) abbrevs;
 	struct index abbrev_index;
@@ -768,13 +771,36 @@ void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symf
 
 /* ---- open and close ---- */
 
+/* Opens dwz's file. Left to itself libdw would look for it at the first reference, in this
+ * machine's folders and on servers. */
+static void find_alt(struct dwarf_index *ix)
+{
+	const char *name;
+	const void *id;
+	ssize_t n = dwelf_dwarf_gnu_debugaltlink(ix->dw, &name, &id);
+	char *path = NULL;
+
+	if (n <= 0 || ix->opts.no_alt)
+		return;
+	if (!ix->opts.find_alt) {
+		ix->opts.no_alt = !may_open(ix, NULL, name);
+		return;
+	}
+	path = ix->opts.find_alt(ix->opts.ctx, ix->path, name, id, (size_t)n);
+	ix->alt_fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	ix->alt = ix->alt_fd >= 0 ? dwarf_begin(ix->alt_fd, DWARF_C_READ) : NULL;
+	if (ix->alt)
+		dwarf_setalt(ix->dw, ix->alt);
+	else
+		ix->opts.no_alt = true;
+	free(path);
+}
+
 struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ranges *code,
 				    const struct symfile_opts *opts, struct error *err)
 {
 	struct dwarf_index *ix;
 	Dwarf *dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	const char *alt;
-	const void *id;
 	u64 bytes = 0;
 
 	if (!dw) {
@@ -786,8 +812,8 @@ struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ran
 	ix->path = path;
 	ix->code = code;
 	ix->opts = *opts;
-	if (dwelf_dwarf_gnu_debugaltlink(dw, &alt, &id) > 0 && !may_open(ix, NULL, alt))
-		ix->opts.no_alt = true;
+	ix->alt_fd = -1;
+	find_alt(ix);
 	index_init(&ix->name_index);
 	index_init(&ix->abbrev_index);
 	find_sections(elf, "", &ix->s, &ix->lines, &bytes);
@@ -829,5 +855,9 @@ void dwarf_index_free(struct dwarf_index *ix)
 	vec_release(&ix->parents);
 	index_release(&ix->name_index);
 	dwarf_end(ix->dw);
+	if (ix->alt)
+		dwarf_end(ix->alt);
+	if (ix->alt_fd >= 0)
+		close(ix->alt_fd);
 	free(ix);
 }

@@ -25,7 +25,9 @@ size_t sym_files(const struct symbolizer *s, struct sym_file_info **infos)
 	}
 	for (i = 0; i < fi->debug_files.n; i++, n++) {
 		(*infos)[n] = (struct sym_file_info){ .path = fi->debug_files.v[i].path,
-						      .kind = SYM_FILE_ELF_DEBUG,
+						      .kind = fi->debug_files.v[i].alt
+								      ? SYM_FILE_ELF_ALT
+								      : SYM_FILE_ELF_DEBUG,
 						      .build_id_len = fi->debug_files.v[i].len };
 		memcpy((*infos)[n].build_id, fi->debug_files.v[i].id, fi->debug_files.v[i].len);
 	}

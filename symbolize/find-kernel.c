@@ -371,8 +371,22 @@ void find_kmod(struct symbolizer *s, struct module *m)
 void find_guest(struct symbolizer *s, struct module *m)
 {
 	struct kernel_search k = { .s = s, .m = m };
+	const char *const *p = s->opts.dirs;
+	char *path = NULL;
+	bool taken;
 
-	if (!s->opts.guest_kallsyms || !take_ksyms(&k, s->opts.guest_kallsyms, true))
+	if (s->opts.guest_kallsyms)
+		path = xstrdup(s->opts.guest_kallsyms);
+	for (; p && *p && !path; p++) {
+		path = path_join(*p, SYM_GUEST_KALLSYMS);
+		if (!file_exists(path)) {
+			free(path);
+			path = NULL;
+		}
+	}
+	taken = path && take_ksyms(&k, path, true);
+	free(path);
+	if (!taken)
 		return;
 	find_add_source(m, k.ksyms, k.ksyms_bias, false);
 	m->src[m->src_n - 1].core_only = k.core_only;

@@ -226,9 +226,13 @@ const struct find_host *find_host(const struct symbolizer *s)
 
 /* ---- files, each opened once ---- */
 
+static char *find_alt(void *ctx, const char *path, const char *name, const u8 *id, size_t n);
+
 struct symfile_opts find_symfile_opts(const struct symbolizer *s)
 {
 	return (struct symfile_opts){
+		.find_alt = find_alt,
+		.ctx = (void *)(uintptr_t)s,
 		.strings = s->strings,
 		.diag = s->diag,
 		.no_inline = s->opts.no_inline,
@@ -570,6 +574,52 @@ static char *find_debuglink(struct symbolizer *s, const struct module *m, const 
 	if (s->opts.offline_only)
 		return NULL;
 	return debuglink_try(s, f, crc, xasprintf("/usr/lib/debug%.*s/%s", n, file, link));
+}
+
+static char *alt_try(char *path, const u8 *id, size_t n)
+{
+	if (file_exists(path) && id_at(path, id, n))
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* The file of dwz for symfile_opts: by its build id, else by name, below the roots that are given
+ * first. */
+static char *find_alt(void *ctx, const char *path, const char *name, const u8 *id, size_t n)
+{
+	struct symbolizer *s = ctx;
+	struct find_id used = { .alt = true };
+	struct finder *fi = s->finder;
+	const char *const *p, *slash = strrchr(path, '/');
+	char *found;
+	size_t i;
+
+	if (n < 2 || n > sizeof(used.id))
+		return NULL;
+	found = find_by_build_id(s, id, n, true);
+	for (p = s->opts.dirs; p && *p && !found; p++)
+		found = alt_try(path_join(*p, path_base(name)), id, n);
+	for (p = s->opts.symfs; p && *p && !found && *name == '/'; p++)
+		found = alt_try(xasprintf("%s%s", *p, name), id, n);
+	if (!found && *name != '/')
+		found = alt_try(
+			xasprintf("%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name), id,
+			n);
+	else if (!found && !s->opts.offline_only)
+		found = alt_try(xstrdup(name), id, n);
+	if (!found && s->opts.debuginfod)
+		found = find_debuginfod(s, id, n, true);
+	if (!found)
+		return NULL;
+	for (i = 0; i < fi->debug_files.n; i++)
+		if (!strcmp(fi->debug_files.v[i].path, found))
+			return found;
+	used.path = xstrdup(found);
+	used.len = (u8)n;
+	memcpy(used.id, id, n);
+	vec_push(&fi->debug_files, used);
+	return found;
 }
 
 /* Opens a separate debug file that nobody else uses. */

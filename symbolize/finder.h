@@ -36,6 +36,7 @@ struct find_id {
 	char *path;
 	u8 id[32];
 	u8 len;
+	bool alt; /* of dwz */
 };
 
 struct finder {
@@ -44,7 +45,7 @@ struct finder {
 	VEC(struct find_root) roots;
 	VEC(struct find_file) files;
 	VEC(struct find_id) debug_files; /* separate ones that were attached: path and the id of
-					    their main file */
+					    their main file; those of dwz: their own */
 	VEC(struct find_id) ids;         /* ELF files in the given folders */
 	char *perf_cache;                /* ~/.debug, or NULL */
 	int vdso_fd;

@@ -25,7 +25,8 @@ struct sym_opts {
 	const char *xen_syms; /* --xen-syms: xen-syms, xen.efi.elf, .map or xensyms; NULL: search */
 	const char *kallsyms; /* --kallsyms: kallsyms or System.map */
 	const char *vmlinux;  /* --vmlinux */
-	const char *guest_kallsyms;
+	const char *guest_kallsyms; /* NULL: a file of this name beside the recording */
+#define SYM_GUEST_KALLSYMS "guest-kallsyms"
 	const char *hostname; /* of the recording, to tell another host's data from this one's; may
 				 be NULL */
 	const char *release;  /* kernel release of the recording; may be NULL */
@@ -130,7 +131,13 @@ struct sym_module_info {
 size_t sym_modules(const struct symbolizer *s, const struct sym_module_info **infos);
 
 /* Symbol files that were opened, each once; what a bundle has to hold. */
-enum sym_file_kind { SYM_FILE_ELF, SYM_FILE_ELF_DEBUG, SYM_FILE_TABLE, SYM_FILE_JIT };
+enum sym_file_kind {
+	SYM_FILE_ELF,
+	SYM_FILE_ELF_DEBUG,
+	SYM_FILE_ELF_ALT, /* what dwz has put apart for several debug files */
+	SYM_FILE_TABLE,
+	SYM_FILE_JIT
+};
 struct sym_file_info {
 	const char *path;        /* may be /proc/self/fd/N; borrowed until sym_free() */
 	enum sym_file_kind kind; /* ELF_DEBUG: without code */

@@ -24,6 +24,12 @@ struct symfile_opts {
 	struct diag *diag;      /* borrowed */
 	bool no_inline, raw_names;
 	bool no_alt; /* do not look for a dwz or .dwo file outside this one */
+	/*
+	 * Path (to be freed, or NULL) of the file into which dwz has put what several have in
+	 * common: `path` refers to it by a name and by its build id.  NULL: libdw looks for it.
+	 */
+	char *(*find_alt)(void *ctx, const char *path, const char *name, const u8 *id, size_t n);
+	void *ctx;
 };
 
 struct symfile;

@@ -107,6 +107,83 @@ def pieces(data):
     return [s for s in out if s not in rest]
 
 
+def same_elsewhere(what, path, *args, hide=(), want_name=None, host=False):
+    """Bundles `path`, takes all files away, and compares."""
+    out = os.path.join(away, what.replace(' ', '-') + '.tar')
+    offline = [] if host else ['--offline']
+    want = xenflame(*offline, *args, path, '--format=folded')
+    rc, _, err = xenflame('bundle', *offline, *args, path, '-o', out)
+    for d in hide:
+        os.rename(d, d + '.away')
+    got = xenflame('--offline', out, '--format=folded')
+    check(f'{what}: the same bytes and words elsewhere', rc == 0 and want[0] == 0 and got == want, (err, got[2], want[2], len(got[1]), len(want[1])))
+    if want_name:
+        check(f'{what}: {want_name} is in it', want_name.encode() in got[1], got[1][:500])
+    for d in hide:
+        os.rename(d + '.away', d)
+    return out
+
+
+# perf record --threads makes a folder.
+where = folder('threads', os.path.join(local, 'bin/cxx_fp'))
+shutil.copytree(os.path.join(local, 'threads_dir/perf.data'), os.path.join(where, 'perf.data'))
+out = same_elsewhere('a folder', os.path.join(where, 'perf.data'), hide=[where])
+with tarfile.open(out) as tar:
+    check('a folder: all its files', {'perf.data/data', 'perf.data/data.0', 'perf.data/data.1'} <= set(tar.getnames()), tar.getnames())
+check('a folder: a slash at the end', xenflame('bundle', '--offline', '-q', os.path.join(where, 'perf.data') + '/', '-o', out)[0] == 0 and
+      xenflame('--offline', out, '--format=folded')[:2] == xenflame('--offline', os.path.join(where, 'perf.data'), '--format=folded')[:2])
+rc, _, err = xenflame('bundle', '--offline', '--anonymous', os.path.join(where, 'perf.data'), '-o', out)
+with open(out, 'rb') as f:
+    data = f.read()
+with open(os.path.join(where, 'perf.data/data'), 'rb') as f:
+    check('a folder: --anonymous', rc == 0 and b'cxx_fp 1' not in data.replace(b'\0', b' ') and b'--threads' in f.read() and b'--threads' not in data and
+          xenflame('--offline', out, '--format=folded')[0] == 0, err)
+rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', os.path.join(where, 'perf.data'), '-o', out)
+check('a folder without dumps: --strip-stacks leaves it', rc == 0 and xenflame('--offline', out, '--format=folded')[:2] ==
+      xenflame('--offline', os.path.join(where, 'perf.data'), '--format=folded')[:2], err)
+
+# The symbols of guests, given or beside.
+for beside in (False, True):
+    guest, elsewhere = folder(f'guest-{beside}'), folder(f'elsewhere-{beside}')
+    subprocess.run([sys.executable, os.path.join(top, 'tests/tools/mkperf.py'), os.path.join(top, 'tests/cases/made/filter-host.pd'), guest], check=True,
+                   stdout=subprocess.DEVNULL)
+    symbols = os.path.join(guest, 'guest-kallsyms') if beside else os.path.join(elsewhere, 'web.kallsyms')
+    with open(symbols, 'w', encoding='utf-8') as f:
+        f.write('ffffffff81000000 T _text\nffffffff81000200 T guest_work\nffffffff81000300 T _etext\n')
+    same_elsewhere('symbols of a guest ' + ('beside' if beside else 'given'), os.path.join(guest, 'perf.data'),
+                   *([] if beside else ['--guest-kallsyms=' + symbols]), hide=[guest, elsewhere], want_name='[guest];guest_work')
+
+# What several debug files have in common is in a third one (dwz).
+if shutil.which('gcc') and shutil.which('dwz') and shutil.which('objcopy') and shutil.which('perf'):
+    src = folder('dwz')
+    with open(os.path.join(src, 'spin.c'), 'w', encoding='utf-8') as f:
+        f.write('''struct common { int a, b, c, d, e, f, g, h; long x[8]; };
+static volatile unsigned long n;
+static inline __attribute__((always_inline)) void inlined_work(struct common *c) { for (int i = 0; i < 1000; i++) n += c->a + i; }
+__attribute__((noinline)) void outer_work(struct common *c) { inlined_work(c); }
+int main(int argc, char **argv) { struct common c = { argc }; for (int i = 0; i < NR; i++) outer_work(&c); return 0; }
+''')
+    for name, size in ('one', 60000), ('two', 60001):
+        subprocess.run(['gcc', '-O1', '-g', '-fno-omit-frame-pointer', f'-DNR={size}', 'spin.c', '-o', name], cwd=src, check=True)
+        subprocess.run(['objcopy', '--only-keep-debug', name, name + '.debug'], cwd=src, check=True)
+        subprocess.run(['objcopy', '--strip-debug', name], cwd=src, check=True)
+    os.mkdir(os.path.join(src, 'common'))
+    subprocess.run(['dwz', '-m', 'common/alt.debug', '-M', os.path.join(src, 'common/alt.debug'), 'one.debug', 'two.debug'], cwd=src, check=True)
+    subprocess.run(['perf', 'record', '-q', '-e', 'cpu-clock:u', '-F', '997', '-g', '-o', 'perf.data', './one'], cwd=src, check=False,
+                   env={'PATH': os.environ['PATH'], 'HOME': src}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ids = {n: re.search(r'Build ID: (\w+)', subprocess.run(['readelf', '-n', n], cwd=src, capture_output=True, text=True, check=True).stdout)[1]
+           for n in ('one', 'common/alt.debug')}
+    os.makedirs(os.path.join(src, 'd/.build-id', ids['one'][:2]))
+    os.rename(os.path.join(src, 'one.debug'), os.path.join(src, 'd/.build-id', ids['one'][:2], ids['one'][2:] + '.debug'))
+    with open(os.path.join(src, 'd/.build-id', ids['one'][:2], ids['one'][2:] + '.debug'), 'rb') as f:
+        check('dwz: a file of its own is used', b'.gnu_debugaltlink' in f.read())
+    out = same_elsewhere('dwz', os.path.join(src, 'perf.data'), f'--debug-dir={src}/d', hide=[src], host=True, want_name='outer_work;inlined_work')
+    with tarfile.open(out) as tar:
+        check('dwz: it is in the store', any(n.startswith('.debug/') and n.endswith(ids['common/alt.debug'] + '/debug') for n in tar.getnames()),
+              tar.getnames())
+else:
+    check('dwz # SKIP no gcc, dwz, objcopy or perf', True)
+
 # Stack dumps are unwound and gone.
 xen = os.path.join(t.CORPUS, 'xen-hv')
 for name, files, env in (('dwarf', [os.path.join(local, 'dwarf/perf.data'), *(os.path.join(local, 'bin', p) for p in ('busy_fp', 'busy_nofp'))], None),
