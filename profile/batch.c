@@ -103,8 +103,10 @@ static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed)
 		vec_push(&todo, ((struct range){ r.first + more, r.n - more, r.depth }));
 		if (more - less < 2 || !(u32)pivot)
 			continue;
-		for (i = less; i < more; i++)
+		for (i = less; i < more; i++) {
+			__builtin_prefetch(codes + x[MIN(i + 8, more - 1)].at + r.depth + 2);
 			x[i].key = load_key(codes + x[i].at + r.depth + 2);
+		}
 		vec_push(&todo, ((struct range){ r.first + less, more - less, r.depth + 2 }));
 	}
 	vec_release(&todo);
@@ -136,7 +138,7 @@ struct step {
 static void build(struct profile *p, struct profile_batch *b, const struct item *items,
 		  const frame_id *frame)
 {
-	u32 n = (u32)b->stacks.n, none = 0, i, k, ahead;
+	u32 n = (u32)b->stacks.n, none = 0, i, k;
 	VEC(struct step) path = { 0 };
 	const u32 *last = &none;
 
@@ -145,8 +147,8 @@ static void build(struct profile *p, struct profile_batch *b, const struct item 
 		struct profile_stack *s = &b->stacks.v[items[i].stack];
 		const u32 *code = b->codes.v + s->at;
 
-		ahead = MIN(i + 8, n - 1);
-		__builtin_prefetch(b->codes.v + b->stacks.v[items[ahead].stack].at);
+		__builtin_prefetch(b->codes.v + items[MIN(i + 4, n - 1)].at);
+		__builtin_prefetch(b->stacks.v + items[MIN(i + 8, n - 1)].stack, 1);
 		for (k = 0; code[k] == last[k] && code[k]; k++)
 			;
 		path.n = k + 1;
