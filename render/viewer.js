@@ -723,7 +723,11 @@ class Pane {
 		this.stale = true;
 		this.asked = false;
 		this.keepEdge = true;		/* scroll to the root at the next layout */
-		this.root.addEventListener("scroll", () => { this.ask(false); }, { passive: true });
+		this.scrolled = 0;		/* root.scrollTop: reading that may cost a layout of the page */
+		this.root.addEventListener("scroll", () => {
+			this.scrolled = this.root.scrollTop;
+			this.ask(false);
+		}, { passive: true });
 		const c = this.canvas;
 		c.addEventListener("pointermove", (e) => this.pointed(e));
 		c.addEventListener("pointerleave", () => this.setHover(-1));
@@ -774,7 +778,7 @@ class Pane {
 		const w = this.root.clientWidth, h = this.root.clientHeight;
 
 		if (w !== this.width || h !== this.height) {
-			const edge = this.icicle ? this.root.scrollTop : this.root.scrollHeight - this.root.scrollTop - this.height;
+			const edge = this.icicle ? this.scrolled : this.content - this.scrolled - this.height;
 			this.keepEdge = this.keepEdge || edge < 2;
 			this.ask(true);
 		}
@@ -852,6 +856,7 @@ class Pane {
 			this.root.scrollTop = this.icicle ? 0 : this.content;
 			this.keepEdge = false;
 		}
+		this.scrolled = this.root.scrollTop;
 		if (this.reveal >= 0) {
 			this.scrollTo(this.reveal);
 			this.reveal = -1;
@@ -863,7 +868,7 @@ class Pane {
 	{
 		const h = this.v.rowHeight, top = this.icicle ? r * h + 1 : this.content - (r + 1) * h - 1;
 
-		return top - this.root.scrollTop;
+		return top - this.scrolled;
 	}
 	scrollTo(node)
 	{
@@ -873,6 +878,9 @@ class Pane {
 			this.root.scrollTop += y - h * 2;
 		else if (y > this.height - 2 * h)
 			this.root.scrollTop += y - this.height + 3 * h;
+		else
+			return;
+		this.scrolled = this.root.scrollTop;
 	}
 	draw()
 	{
@@ -900,7 +908,7 @@ class Pane {
 		}
 		const g = c.getContext("2d"), look = v.look, zd = t.depth[this.zoom], found = v.found, frame = t.frame, texts = [];
 		const color = v.model.color, root = v.d.root_color, least = 3 * v.charWidth, x = this.x, width = this.w;
-		const scroll = this.root.scrollTop, pixels = this.pixels, line = this.rowPixels, plain = v.inks[0];
+		const scroll = this.scrolled, pixels = this.pixels, line = this.rowPixels, plain = v.inks[0];
 		pixels.fill(0);
 		for (let r = 0; r < this.rows; r++) {
 			const y = (this.icicle ? r * h + 1 : this.content - (r + 1) * h - 1) - scroll;
@@ -989,7 +997,7 @@ class Pane {
 	at(e)
 	{
 		const rect = this.canvas.getBoundingClientRect(), h = this.v.rowHeight;
-		const px = e.clientX - rect.left, py = e.clientY - rect.top + this.root.scrollTop;
+		const px = e.clientX - rect.left, py = e.clientY - rect.top + this.scrolled;
 		const r = Math.floor(this.icicle ? (py - 1) / h : (this.content - 1 - py) / h);
 
 		if (!this.from || r < 0 || r >= this.rows)
@@ -1899,7 +1907,8 @@ class Viewer {
 		for (const [text, undo] of notes)
 			items.push(el("button", { type: "button", class: "xf-warn", title: "press to undo", click: undo }, text + " ×"));
 		fill(this.crumbs, ...items);
-		this.crumbs.hidden = !notes.length && (s.tab !== "graph" || !z);
+		/* In the graph always: it shall not jump when one zooms. */
+		this.crumbs.hidden = !notes.length && s.tab !== "graph";
 	}
 	regroup(kind)
 	{
