@@ -178,7 +178,7 @@ const struct option_def draw_options[] = {
 	{ "bgcolors", OPT_BGCOLORS, ARG_YES, "NAME",
 	  "background: yellow, blue, green, grey or #rrggbb", NULL },
 	{ "palette-file", OPT_PALETTE_FILE, ARG_YES, "FILE",
-	  "colours of functions: lines 'function->rgb(r,g,b)'", NULL },
+	  "keep colours of functions there: lines 'function->rgb(r,g,b)'", NULL },
 	{ "total", OPT_TOTAL, ARG_YES, "N", "what is 100 %, when it is more than the sum", NULL },
 	{ "factor", OPT_FACTOR, ARG_YES, "N", "show numbers multiplied by N", NULL },
 	{ "flamechart", OPT_FLAMECHART, ARG_NO, NULL,

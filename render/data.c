@@ -102,19 +102,14 @@ struct sink {
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* All whole groups of three bytes, with `end` the rest too. */
-static void put_base64(struct sink *s, bool end)
+void buf_base64(struct buf *b, const u8 *p, size_t n)
 {
-	const u8 *p = (const u8 *)s->packed.p;
-	size_t n = s->packed.n, whole = n - n % 3, i;
-	struct buf *b = &s->o->buf;
+	size_t i, left;
 	char *t;
 
-	if (!n)
-		return;
 	buf_reserve(b, n / 3 * 4 + 4);
 	t = b->p + b->n;
-	for (i = 0; i < whole; i += 3, t += 4) {
+	for (i = 0; i + 3 <= n; i += 3, t += 4) {
 		u32 v = (u32)p[i] << 16 | (u32)p[i + 1] << 8 | p[i + 2];
 
 		t[0] = digits[v >> 18];
@@ -122,19 +117,28 @@ static void put_base64(struct sink *s, bool end)
 		t[2] = digits[v >> 6 & 63];
 		t[3] = digits[v & 63];
 	}
-	if (end && i < n) {
-		u32 v = (u32)p[i] << 16 | (i + 1 < n ? (u32)p[i + 1] << 8 : 0);
+	left = n - i;
+	if (left) {
+		u32 v = (u32)p[i] << 16 | (left > 1 ? (u32)p[i + 1] << 8 : 0);
 
 		t[0] = digits[v >> 18];
 		t[1] = digits[v >> 12 & 63];
-		t[2] = i + 1 < n ? digits[v >> 6 & 63] : '=';
+		t[2] = left > 1 ? digits[v >> 6 & 63] : '=';
 		t[3] = '=';
 		t += 4;
-		i = n;
 	}
 	b->n = (size_t)(t - b->p);
-	memmove(s->packed.p, p + i, n - i);
-	s->packed.n = n - i;
+}
+
+/* All whole groups of three bytes, with `end` the rest too. */
+static void put_base64(struct sink *s, bool end)
+{
+	size_t n = end ? s->packed.n : s->packed.n - s->packed.n % 3;
+
+	buf_base64(&s->o->buf, (const u8 *)s->packed.p, n);
+	s->packed.n -= n;
+	if (n)
+		memmove(s->packed.p, s->packed.p + n, s->packed.n);
 	out_flush_if_full(s->o);
 }
 

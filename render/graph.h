@@ -43,7 +43,8 @@ struct palette {
 	bool plain;            /* no gradient, nothing asked for: white */
 };
 
-/* Errors: no such palette or background; a palette file that cannot be read. */
+/* Errors: no such palette or background; a palette file that cannot be read or
+ * written. */
 int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts,
 		 struct error *err) MUST_CHECK;
 void palette_release(struct palette *p);
@@ -200,6 +201,17 @@ void picture_end(struct picture_input *pi);
  */
 void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		const struct palette *palette, bool regroup);
+
+/* base64 of RFC 4648, padded. */
+void buf_base64(struct buf *b, const u8 *p, size_t n);
+
+/* ---- style and script (page.c) ---- */
+
+/* For the head of a file whose style is `css` and the viewer's: the licence, and the
+ * Content-Security-Policy under which style and script run. */
+void page_comments(struct buf *b, const char *css);
+/* That style, as an element. */
+void page_style(struct buf *b, const char *css);
 
 /* viewer.js and viewer.css, made into C by the build; NUL-terminated. */
 extern const u8 viewer_js[], viewer_css[];

@@ -72,16 +72,14 @@ static int draw_html(struct out *o, const struct render_input *in, const struct 
 		palette_release(&pal);
 		return -1;
 	}
-	buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		    "<!-- A flame graph made by xenflame. SPDX-License-Identifier of style and "
-		    "script: GPL-2.0-or-later -->\n"
-		    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	buf_puts(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+	page_comments(b, page_css);
+	buf_puts(b, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
 	buf_xmls(b, opt_title(opts));
-	buf_puts(b, "</title>\n<style>\n");
-	buf_puts(b, page_css);
-	buf_puts(b, VIEWER_CSS);
-	buf_puts(b, "</style>\n</head>\n<body>\n");
+	buf_puts(b, "</title>\n");
+	page_style(b, page_css);
+	buf_puts(b, "</head>\n<body>\n");
 	put_noscript(b, in, opts);
 	buf_puts(b, "<div id=\"xenflame\"></div>\n");
 	out_flush_if_full(o);

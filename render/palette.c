@@ -5,6 +5,9 @@
  * the names and ranges of flamegraph.pl's and inferno's palettes; shades come from a hash of the
  * name, so that a function has one colour in every picture.
  */
+#include <errno.h>
+#include <unistd.h>
+
 #include "render/graph.h"
 
 #define SHADES 16
@@ -325,6 +328,8 @@ struct fixed_colors {
 	struct file_map map;
 	VEC(struct fixed) v;
 	struct index index;
+	struct arena arena; /* names that are not in the file yet */
+	bool grown;
 };
 
 static bool fixed_eq(const void *ctx, u32 id, const void *key)
@@ -363,6 +368,9 @@ static int fixed_read(struct fixed_colors *fc, const char *path, struct error *e
 	const char *p, *end;
 	u64 line = 0;
 
+	/* The first time there is none. */
+	if (access(path, F_OK) && errno == ENOENT)
+		return 0;
 	if (file_map_open(&fc->map, path, 64u << 20, err))
 		return -1;
 	p = (const char *)fc->map.p;
@@ -399,8 +407,53 @@ static void fixed_release(struct fixed_colors *fc)
 {
 	index_release(&fc->index);
 	vec_release(&fc->v);
+	arena_release(&fc->arena);
 	if (fc->map.p)
 		file_map_close(&fc->map);
+}
+
+static int cmp_fixed(const void *pa, const void *pb)
+{
+	const struct fixed *a = pa, *b = pb;
+	int c = memcmp(a->name, b->name, MIN(a->len, b->len));
+
+	return c ? c : (a->len > b->len) - (a->len < b->len);
+}
+
+static int fixed_write(struct fixed_colors *fc, const char *path, struct error *err)
+{
+	struct out o;
+	size_t i;
+
+	if (out_open(&o, path, err))
+		return -1;
+	qsort(fc->v.v, fc->v.n, sizeof(*fc->v.v), cmp_fixed);
+	for (i = 0; i < fc->v.n; i++) {
+		const struct fixed *f = &fc->v.v[i];
+
+		out_write(&o, f->name, f->len);
+		out_printf(&o, "->rgb(%u,%u,%u)\n", f->c.r, f->c.g, f->c.b);
+	}
+	return out_close(&o, err);
+}
+
+/* The colour of a name; `own` becomes it when it has none yet. */
+static struct rgb fixed_color(struct fixed_colors *fc, const struct buf *name, struct rgb own)
+{
+	struct fixed key = { name->p, name->n, own };
+	u64 hash = hash_bytes(key.name, key.len, 0);
+	u32 k = index_find(&fc->index, hash, fixed_eq, fc, &key);
+
+	if (k != INDEX_NONE)
+		return fc->v.v[k].c;
+	/* A line of the file cannot hold it. */
+	if (!name->n || memchr(name->p, '\n', name->n))
+		return own;
+	key.name = arena_strndup(&fc->arena, name->p, name->n);
+	index_add(&fc->index, hash, (u32)fc->v.n);
+	vec_push(&fc->v, key);
+	fc->grown = true;
+	return own;
 }
 
 /* ---- backgrounds ---- */
@@ -508,6 +561,7 @@ int palette_init(struct palette *p, const struct render_input *in, const struct 
 	memset(&fixed, 0, sizeof(fixed));
 	index_init(&ix);
 	index_init(&fixed.index);
+	arena_init(&fixed.arena);
 	if (choose(&c, opts->colors ? opts->colors : "xen", err) ||
 	    choose_paper(p, opts->background, err))
 		goto out;
@@ -517,23 +571,20 @@ int palette_init(struct palette *p, const struct render_input *in, const struct 
 	memset(p->frame, 0xff, pr->frames.n * sizeof(*p->frame));
 	for (i = 1; i < in->view->nodes.n; i++) {
 		frame_id id = in->view->nodes.v[i].frame;
-		struct fixed key;
-		u32 k = INDEX_NONE;
+		struct rgb own;
 
 		if (p->frame[id] != UINT32_MAX)
 			continue;
-		if (fixed.v.n) {
+		own = color_of(&c, pr, &pr->frames.v[id]);
+		if (opts->palette_file) {
 			buf_clear(&name);
 			profile_frame_name(pr, id, opts->annotate_all, &name);
-			key.name = name.p;
-			key.len = name.n;
-			k = index_find(&fixed.index, hash_bytes(key.name, key.len, 0), fixed_eq,
-				       &fixed, &key);
+			own = fixed_color(&fixed, &name, own);
 		}
-		p->frame[id] = add_color(p, &ix,
-					 k != INDEX_NONE ? fixed.v.v[k].c
-							 : color_of(&c, pr, &pr->frames.v[id]));
+		p->frame[id] = add_color(p, &ix, own);
 	}
+	if (fixed.grown && fixed_write(&fixed, opts->palette_file, err))
+		goto out;
 	p->root = add_color(p, &ix, xen_base[CLASS_OTHER]);
 	for (i = 0; i < CLASS_NR; i++) {
 		struct frame f = { 0, 0, 0, 0, SPACE_NONE, 0 };

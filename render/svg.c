@@ -259,13 +259,12 @@ static int draw_svg(struct out *o, const struct render_input *in, const struct r
 	buf_f(b, pic.width, 0);
 	buf_puts(b, "\" height=\"");
 	buf_f(b, pic.height, 1);
-	buf_puts(b, "\">\n<!-- A flame graph made by xenflame. SPDX-License-Identifier of style "
-		    "and script: GPL-2.0-or-later -->\n<title>");
+	buf_puts(b, "\">\n");
+	page_comments(b, static_css);
+	buf_puts(b, "<title>");
 	buf_xmls(b, opt_title(opts));
-	buf_puts(b, "</title>\n<style>\n");
-	buf_puts(b, VIEWER_CSS);
-	buf_puts(b, static_css);
-	buf_puts(b, "</style>\n");
+	buf_puts(b, "</title>\n");
+	page_style(b, static_css);
 	out_flush_if_full(o);
 	data_block(o, in, opts, &pal, false);
 	out_puts(o, "<script><![CDATA[\n");

@@ -59,7 +59,10 @@ function parts(text) {
 
 async function policy(browser) {
 	const svg = fs.readFileSync(t.graph('svg', 'xen'), 'utf8'), html = fs.readFileSync(t.graph('html', 'xen'), 'utf8');
-	const allow = text => `default-src 'none'; script-src ${t.sha256(parts(text).script)}; style-src ${t.sha256(parts(text).style)}`;
+	/* What the file says itself. */
+	const allow = text => /<!-- Content-Security-Policy: ([^-]*-src [^>]*) -->/.exec(text)[1];
+	for (const text of [svg, html])
+		t.equal(allow(text), `default-src 'none'; script-src ${t.sha256(parts(text).script)}; style-src ${t.sha256(parts(text).style)}`, 'a file tells its policy');
 	const { server, base } = await t.serve({
 		'/strict.svg': { body: svg, type: 'image/svg+xml', csp: "default-src 'none'; sandbox" },
 		'/hash.svg': { body: svg, type: 'image/svg+xml', csp: allow(svg) },

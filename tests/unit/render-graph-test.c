@@ -177,6 +177,8 @@ static int palette_of(struct palette *p, const char *name, const char *backgroun
 static void test_palettes(void)
 {
 	const char *const *name;
+	struct buf first = BUF_INIT;
+	struct file_map map;
 	struct palette p;
 	FILE *f;
 	u32 i, k;
@@ -232,6 +234,31 @@ static void test_palettes(void)
 			OK(c.r >= 205);
 	}
 	palette_release(&p);
+	/* It has got the functions that it did not name, sorted; they keep their colours. */
+	OK(!file_map_open(&map, "render-graph-test.map", 4096, &fx.err));
+	buf_put(&first, map.p, map.n);
+	file_map_close(&map);
+	OK(strstr(buf_str(&first), "a->rgb(1,2,3)\n") == first.p);
+	OK(strstr(buf_str(&first), "\nd->rgb(2") != NULL);
+	OK(strstr(buf_str(&first), "\noperator->->rgb(7,8,9)\n") != NULL);
+	OK(!palette_of(&p, "aqua", NULL, "render-graph-test.map"));
+	for (i = 1; i < view.nodes.n; i++)
+		if (!strcmp(strtab_get(&fx.strings, fx.p.frames.v[view.nodes.v[i].frame].function),
+			    "d"))
+			OK(p.colors.v[p.frame[view.nodes.v[i].frame]].light.r >= 205);
+	palette_release(&p);
+	OK(!file_map_open(&map, "render-graph-test.map", 4096, &fx.err));
+	OK(map.n == first.n && !memcmp(map.p, first.p, map.n));
+	file_map_close(&map);
+	/* The first time there is none; where none can be, that is told. */
+	remove("render-graph-test.map");
+	OK(!palette_of(&p, "hot", NULL, "render-graph-test.map"));
+	palette_release(&p);
+	OK(!remove("render-graph-test.map"));
+	OK(palette_of(&p, "hot", NULL, "no-such-folder/x.map") == -1);
+	OK(strstr(fx.err.msg, "no-such-folder/x.map") != NULL);
+	palette_release(&p);
+	buf_release(&first);
 	f = fopen("render-graph-test.map", "w");
 	if (f) {
 		fputs("a->rgb(1,2,256)\n", f);
