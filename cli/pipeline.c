@@ -204,6 +204,33 @@ static str_id event_name(struct pipeline *p, u32 event)
 			   event < m->events.n ? m->events.v[event].name : "unknown event");
 }
 
+/*
+ * What --group=domain puts on top.  perf.data tells which guest of KVM a sample was taken in, and
+ * of Xen only whether it was dom0; whose time the hypervisor used for others is not known, but what
+ * its idle vCPUs do is nobody's.  `named`: as console logs name the domain ("d1"), or 0.
+ */
+static str_id domain_name(struct pipeline *p, const struct perf_sample *s, bool dom0, bool idle,
+			  str_id named)
+{
+	struct strtab *t = &p->run->strings;
+
+	if (named)
+		return strtab_addf(t, "dom%s", strtab_get(t, named) + 1);
+	if (s->machine_pid)
+		return strtab_addf(t, "guest %u", s->machine_pid);
+	return strtab_adds(t, dom0 ? "dom0" : idle ? "idle" : "other domains");
+}
+
+static bool groups_by_domain(const struct pipeline *p)
+{
+	size_t i;
+
+	for (i = 0; p->opts->group[i]; i++)
+		if (!strcmp(p->opts->group[i], "domain"))
+			return true;
+	return false;
+}
+
 static void add_root(struct pipeline *p, struct root_entry *e, str_id name)
 {
 	struct frame f = { .function = name, .space = SPACE_NONE, .flags = FRAME_GROUP };
@@ -213,9 +240,9 @@ static void add_root(struct pipeline *p, struct root_entry *e, str_id name)
 }
 
 /* The frames that a sample's stack stands on: what --group asks for, then the comm, [guest] or
- * [xen]. Valid until the next call. */
+ * [xen]. Valid until the next call. `domain`: its name, where --group asks for it. */
 static const frame_id *root_of(struct pipeline *p, const struct perf_sample *s, enum perf_root root,
-			       u32 *n)
+			       str_id domain, u32 *n)
 {
 	struct root_entry e = { .key = { (u64)s->comm << 2 | root, 0, 0, 0 } };
 	struct strtab *t = &p->run->strings;
@@ -235,7 +262,7 @@ static const frame_id *root_of(struct pipeline *p, const struct perf_sample *s, 
 		else if (!strcmp(g, "tid"))
 			e.key[2] |= s->tid;
 		else
-			e.key[3] = (u64)s->machine_pid << 32 | s->vcpu;
+			e.key[3] = domain;
 	}
 	hash = hash_bytes(e.key, sizeof(e.key), p->seed);
 	id = index_find(&p->root_index, hash, root_eq, p, e.key);
@@ -260,10 +287,8 @@ static const frame_id *root_of(struct pipeline *p, const struct perf_sample *s, 
 		else if (!strcmp(g, "tid"))
 			name = s->tid == PERF_NO_PID ? strtab_adds(t, "tid ?")
 						     : strtab_addf(t, "tid %d", (int)s->tid);
-		else if (s->machine_pid)
-			name = strtab_addf(t, "guest %u", s->machine_pid);
 		else
-			name = strtab_adds(t, root == ROOT_COMM ? "dom0" : "other domains");
+			name = domain;
 		add_root(p, &e, name);
 	}
 	if (root == ROOT_GUEST)
@@ -416,12 +441,33 @@ static void append_lbr(struct pipeline *p, const struct perf_sample *s)
 	p->chain.root = ROOT_COMM;
 }
 
+/* Whether p->chain is that of a vCPU that Xen runs when there is nothing else to do. */
+static bool runs_idle(struct pipeline *p)
+{
+	str_id idle_loop = strtab_adds(&p->run->strings, "idle_loop");
+	const struct frame *frames;
+	size_t i, k, n;
+
+	for (i = 0; i < p->chain.addrs.n; i++) {
+		const struct perf_addr *a = &p->chain.addrs.v[i];
+
+		if (a->space != SPACE_HV)
+			continue;
+		n = sym_resolve(p->sym, a->space, SYM_KERNEL_PID, a->addr, a->kind, &frames);
+		for (k = 0; k < n; k++)
+			if (frames[k].function == idle_loop)
+				return true;
+	}
+	return false;
+}
+
 static struct chain_entry build_chain(struct pipeline *p, const struct perf_sample *s, u64 gen_user,
 				      u64 gen_kernel)
 {
 	struct chain_entry e = { 0 };
 	const frame_id *root;
 	u32 hv = 0, roots;
+	str_id domain = 0;
 	size_t i;
 
 	perf_chain_classify(&p->chain, s);
@@ -442,7 +488,10 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 		e.flags |= CHAIN_EMPTY;
 	if (p->chain.root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
-	root = root_of(p, s, p->chain.root, &roots);
+	if (groups_by_domain(p))
+		domain = domain_name(p, s, p->chain.root == ROOT_COMM,
+				     p->chain.root == ROOT_XEN && runs_idle(p), 0);
+	root = root_of(p, s, p->chain.root, domain, &roots);
 	for (i = 0; i < roots; i++)
 		e.node = profile_child(&p->run->profile, e.node, root[i]);
 	for (i = p->chain.addrs.n; i-- > 0;) {
@@ -570,10 +619,40 @@ static struct text_known text_frame(struct pipeline *p, u32 id)
 	return *k;
 }
 
+/* "d0", "d12": as Xen's console names a domain. */
+static bool is_domain_name(const char *s)
+{
+	size_t n = strspn(s + (*s == 'd'), "0123456789");
+
+	return *s == 'd' && n && !s[n + 1];
+}
+
+/* Of p->text_chain. */
+static str_id text_domain(struct pipeline *p, const struct perf_sample *s, enum perf_root root)
+{
+	bool dom0 = root == ROOT_COMM, idle = false;
+	str_id named = 0;
+	size_t i;
+
+	for (i = 0; i < p->text_chain.n; i++) {
+		const struct frame *f = &p->run->profile.frames.v[p->text_chain.v[i]];
+		const char *name = strtab_get(&p->run->strings, f->function);
+
+		idle |= f->space == SPACE_HV && !strcmp(name, "idle_loop");
+		if (!(f->flags & FRAME_GROUP))
+			continue;
+		if (!i && !s->comm && is_domain_name(name))
+			named = f->function;
+		dom0 = dom0 && f->function != p->guest && f->function != p->xen;
+	}
+	return domain_name(p, s, dom0, idle, named);
+}
+
 /* The chain waits as `chain` of p->chains. */
 static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s, u32 chain,
 				     u32 event)
 {
+	str_id domain = 0;
 	bool dom0 = false, guest = false;
 	struct chain_entry e = { .node = (u32)p->waiting.n, .flags = CHAIN_WAITING };
 	enum perf_root root;
@@ -607,7 +686,9 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 		e.flags |= CHAIN_EMPTY;
 	if (hv)
 		e.flags |= CHAIN_HV | (hv == 1 ? CHAIN_HV_DEPTH_1 : 0);
-	outer = root_of(p, s, root, &roots);
+	if (groups_by_domain(p))
+		domain = text_domain(p, s, root);
+	outer = root_of(p, s, root, domain, &roots);
 	profile_batch_add(&p->batch, outer, roots, p->text_chain.v, (u32)p->text_chain.n);
 	vec_push(&p->waiting, ((struct waiting){ .chain = chain, .event = event }));
 	return e;
@@ -913,13 +994,15 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	if (r->profile.keep_samples) {
 		if (e.flags & CHAIN_WAITING)
 			vec_push(&p->unplaced, ((struct unplaced){ r->profile.samples.n, e.node }));
-		vec_push(&r->profile.samples, ((struct profile_sample){ .time = s->time,
-									.weight = weight,
-									.node = e.node,
-									.event = event,
-									.cpu = s->cpu,
-									.pid = s->pid,
-									.tid = s->tid }));
+		vec_push(&r->profile.samples,
+			 ((struct profile_sample){ .time = s->time,
+						   .weight = weight,
+						   .node = e.node,
+						   .event = event,
+						   .cpu = s->cpu,
+						   .pid = s->pid,
+						   .tid = s->tid,
+						   .machine = s->machine_pid }));
 	}
 
 	p->samples = add_saturated(p->samples, s->count);

@@ -33,6 +33,7 @@ struct profile_sample {
 	u64 weight;
 	node_id node;
 	u32 event, cpu, pid, tid;
+	u32 machine; /* process that is the guest, 0: the host or not known */
 };
 
 struct profile {

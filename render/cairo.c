@@ -203,7 +203,7 @@ static double draw_key(struct canvas *c, double x, double y, const char *text,
 	double swatch = color ? 16 : 0;
 
 	if (color) {
-		cairo_rectangle(c->cr, x + 0.5, y - 9.5, 10, 10);
+		cairo_rectangle(c->cr, x, y - 10, 11, 11);
 		set_rgb(c->cr, c->dark ? color->dark : color->light);
 		cairo_fill_preserve(c->cr);
 		set_rgb(c->cr, (struct rgb){ 0x5b, 0x60, 0x67 });
@@ -211,7 +211,8 @@ static double draw_key(struct canvas *c, double x, double y, const char *text,
 		cairo_stroke(c->cr);
 	}
 	draw_text(c, x + swatch, y, c->ink, text, false);
-	return swatch + width_of(c->cr, text) + 18;
+	/* Where SVG has the next one, whatever the widths of this machine's font are. */
+	return swatch + label_width(text, strlen(text), "sans-serif", 12) + 18;
 }
 
 static void draw_legend(struct canvas *c, const struct render_input *in,
@@ -424,7 +425,7 @@ static int draw_picture(struct out *o, const struct render_input *in,
 		return -1;
 	}
 	picture_init(&pic, in->view, opts);
-	layout_init(&l, in->view, pic.inner, opt_min_width(opts), 0);
+	layout_init(&l, in->view, pic.inner, opt_min_width(opts));
 	picture_rows(&pic, l.rows);
 	ret = pdf ? write_pdf(o, in, opts, &pal, &pic, &l, err)
 		  : write_png(o, in, opts, &pal, &pic, &l, err);

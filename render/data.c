@@ -59,6 +59,8 @@
  *   - weight: left out when all are 1
  *   - merged: true when samples of one tick, node, processor and thread are one item here
  *   - and, HTML only, each pair where known:
+ *     - machines, machine: numbers of guests, the first one 0: none; for each sample an index in
+ * them (column)
  *     - cpus, cpu: numbers of processors, null: not known; for each sample an index in them
  * (column)
  *     - pids, tids, thread: of each thread, null: not known; for each sample 0 when it is of the
@@ -784,15 +786,18 @@ static void put_halves(struct buf *b, const char *name, const struct pairs *p, u
 
 static void put_who(struct sink *s, const struct placed *p)
 {
-	column cpu = { NULL, 0, 0 }, thread = { NULL, 0, 0 };
-	struct pairs cpus, threads;
+	column cpu = { NULL, 0, 0 }, thread = { NULL, 0, 0 }, machine = { NULL, 0, 0 };
+	struct pairs cpus, threads, machines;
 	bool known = false;
 	size_t i;
 	u32 *last;
 
 	pairs_init(&cpus);
 	pairs_init(&threads);
+	pairs_init(&machines);
+	pair_number(&machines, 0, 0);
 	for (i = 0; i < p->v.n; i++) {
+		vec_push(&machine, pair_number(&machines, 0, p->v.v[i].machine));
 		vec_push(&cpu, pair_number(&cpus, 0, p->v.v[i].cpu));
 		known = known || p->v.v[i].cpu != UINT32_MAX;
 	}
@@ -800,6 +805,11 @@ static void put_who(struct sink *s, const struct placed *p)
 		put_halves(&s->text, "cpus", &cpus, 0);
 		buf_puts(&s->text, ",\n");
 		put_column(s, "cpu", &cpu);
+	}
+	if (machines.v.n > 1) {
+		put_halves(&s->text, "machines", &machines, 0);
+		buf_puts(&s->text, ",\n");
+		put_column(s, "machine", &machine);
 	}
 	last = xcalloc(cpus.v.n, sizeof(*last));
 	for (i = 0, known = false; i < p->v.n; i++) {
@@ -818,6 +828,8 @@ static void put_who(struct sink *s, const struct placed *p)
 	}
 	pairs_release(&cpus);
 	pairs_release(&threads);
+	pairs_release(&machines);
+	vec_release(&machine);
 	vec_release(&cpu);
 	vec_release(&thread);
 	free(last);
@@ -838,6 +850,8 @@ static int cmp_placed(const void *pa, const void *pb)
 		return a->pid < b->pid ? -1 : 1;
 	if (a->tid != b->tid)
 		return a->tid < b->tid ? -1 : 1;
+	if (a->machine != b->machine)
+		return a->machine < b->machine ? -1 : 1;
 	return (a->node > b->node) - (a->node < b->node);
 }
 

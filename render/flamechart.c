@@ -51,7 +51,8 @@ void placed_samples(struct placed *p, const struct view *v)
 							 .node = w.v[i].node,
 							 .cpu = s->cpu,
 							 .pid = s->pid,
-							 .tid = s->tid }));
+							 .tid = s->tid,
+							 .machine = s->machine }));
 	}
 	vec_release(&w);
 }

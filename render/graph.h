@@ -91,16 +91,17 @@ struct box {
 struct layout {
 	VEC(struct box) boxes; /* in preorder: a box after the box that it stands on */
 	u32 rows;              /* depth of the deepest box + 1 */
-	u64 left_out;          /* nodes narrower than min_width */
+	u64 left_out;          /* nodes that are no box */
 };
 
 /*
- * The boxes of a view, `width` px for the whole: those of at least min_width px and, when these are
- * more than max_boxes (0: no bound), the widest ones.  A box's parent is always in.  Children stand
- * from the left edge of their parent on, in the order of the view.
+ * The boxes of a view, `width` px for the whole: those of at least min_width px.  A box's parent is
+ * always in.  Children stand from the left edge of their parent on, in the order of the view.
  */
-void layout_init(struct layout *l, const struct view *v, double width, double min_width,
-		 size_t max_boxes);
+void layout_init(struct layout *l, const struct view *v, double width, double min_width);
+/* Of these the widest max_boxes, of at least min_width px.  Rows stay, so that all pictures of a
+ * view have their boxes at one place. */
+void layout_keep(struct layout *l, const struct view *v, double min_width, size_t max_boxes);
 void layout_release(struct layout *l);
 
 /* Where things are in a picture of this layout; px. */
@@ -168,7 +169,7 @@ struct placed_sample {
 	u64 time; /* ns */
 	u64 weight;
 	u32 node;          /* of the view */
-	u32 cpu, pid, tid; /* as in struct profile_sample */
+	u32 cpu, pid, tid, machine; /* as in struct profile_sample */
 };
 
 struct placed {

@@ -17,12 +17,11 @@ static int cmp_candidate(const void *pa, const void *pb)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Keeps the max widest boxes. A parent is never narrower than its child, so none loses its parent.
- */
-static void keep_widest(struct layout *l, const struct view *v, size_t max)
+/* A parent is never narrower than its child, so none loses its parent. */
+void layout_keep(struct layout *l, const struct view *v, double min_width, size_t max_boxes)
 {
-	struct candidate *c = xcalloc(l->boxes.n, sizeof(*c));
-	bool *keep = xcalloc(l->boxes.n, sizeof(*keep));
+	struct candidate *c = xcalloc(l->boxes.n + 1, sizeof(*c));
+	bool *keep = xcalloc(l->boxes.n + 1, sizeof(*keep));
 	size_t i, k;
 
 	for (i = 0; i < l->boxes.n; i++) {
@@ -30,10 +29,10 @@ static void keep_widest(struct layout *l, const struct view *v, size_t max)
 		c[i].index = i;
 	}
 	qsort(c, l->boxes.n, sizeof(*c), cmp_candidate);
-	for (i = 0; i < max; i++)
+	for (i = 0; i < MIN(max_boxes, l->boxes.n); i++)
 		keep[c[i].index] = true;
 	for (i = k = 0; i < l->boxes.n; i++)
-		if (keep[i])
+		if (keep[i] && (l->boxes.v[i].w >= min_width || !l->boxes.v[i].node))
 			l->boxes.v[k++] = l->boxes.v[i];
 	l->left_out += l->boxes.n - k;
 	l->boxes.n = k;
@@ -41,8 +40,7 @@ static void keep_widest(struct layout *l, const struct view *v, size_t max)
 	free(keep);
 }
 
-void layout_init(struct layout *l, const struct view *v, double width, double min_width,
-		 size_t max_boxes)
+void layout_init(struct layout *l, const struct view *v, double width, double min_width)
 {
 	u32 n = (u32)v->nodes.n, i;
 	/* Weight to the left of the next child, by depth. */
@@ -69,8 +67,6 @@ void layout_init(struct layout *l, const struct view *v, double width, double mi
 		i++;
 	}
 	free(at);
-	if (max_boxes && l->boxes.n > max_boxes)
-		keep_widest(l, v, max_boxes);
 	for (i = 0; i < l->boxes.n; i++)
 		l->rows = MAX(l->rows, l->boxes.v[i].depth + 1);
 }

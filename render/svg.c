@@ -251,7 +251,8 @@ static int draw_svg(struct out *o, const struct render_input *in, const struct r
 		return -1;
 	}
 	picture_init(&pic, in->view, opts);
-	layout_init(&l, in->view, pic.inner, MAX(opt_min_width(opts), STATIC_MIN), STATIC_BOXES);
+	layout_init(&l, in->view, pic.inner, opt_min_width(opts));
+	layout_keep(&l, in->view, STATIC_MIN, STATIC_BOXES);
 	picture_rows(&pic, l.rows);
 
 	buf_puts(b, "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"

@@ -144,7 +144,8 @@ static void put_tree(struct buf *b, const struct render_input *in, const struct 
 	struct layout l;
 	size_t i;
 
-	layout_init(&l, v, 100, TREE_SHARE, TREE_LINES);
+	layout_init(&l, v, 100, TREE_SHARE);
+	layout_keep(&l, v, TREE_SHARE, TREE_LINES);
 	children = xcalloc(l.boxes.n + 1, sizeof(*children));
 	indent = xcalloc(l.boxes.n + 1, sizeof(*indent));
 	last = xcalloc((size_t)l.rows + 1, sizeof(*last));

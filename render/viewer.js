@@ -1131,6 +1131,8 @@ class Times {
 		this.columns = Math.floor(this.span / this.column) + 1;
 		this.cpus = d.times.cpus;
 		this.cpu = cpu;			/* by sample, index in cpus; cpus and pids are left out when nobody knows */
+		this.machine = optional("machine");	/* the same of guests */
+		this.machines = d.times.machines;
 		this.pids = pids;
 		this.tids = d.times.tids;
 		if (pids) {
@@ -1174,7 +1176,7 @@ class Times {
 
 /* ---- groups ---- */
 
-const OTHER_DOMAINS = "other domains";
+const OTHER_DOMAINS = "other domains", IDLE = "idle";
 
 /*
  * What can stand on top of stacks besides what the file has there; which kinds there are depends on what the file tells.
@@ -1191,7 +1193,7 @@ class Groups {
 		/* Of nodes that high only. */
 		for (let i = 1; i < whole.n; i = whole.depth[i] < this.strip + 2 ? i + 1 : whole.end[i]) {
 			nested = nested || (whole.depth[i] === this.strip + 2 && this.isGroup(i));
-			domains = domains || (whole.depth[i] === this.strip + 1 && this.isOtherDomain(i));
+			domains = domains || (whole.depth[i] === this.strip + 1 && this.domain(i) !== "dom0");
 		}
 		/* Names in the address and in the list. */
 		this.kinds = [["", d.by_event ? "event" : nested ? "as drawn" : "command"]];
@@ -1202,7 +1204,7 @@ class Groups {
 			this.kinds.push(["pid", "process"], ["tid", "thread"]);
 		if (times && times.cpus && !whole.base)
 			this.kinds.push(["cpu", "CPU"]);
-		if (domains && !nested)
+		if (domains || (times && times.machines))
 			this.kinds.push(["domain", "domain"]);
 		this.kinds.push(["space", "space"]);
 		this.made = {};
@@ -1211,20 +1213,28 @@ class Groups {
 	{
 		return this.v.model.flags[this.v.whole.frame[node]] & GROUP;
 	}
-	isOtherDomain(node)
+	/* What the group that a stack stands on says: a command is of dom0, "d1" comes from console logs. */
+	domain(node)
 	{
-		return this.isGroup(node) && ["[guest]", "[xen]"].includes(this.v.model.title[this.v.whole.frame[node]]);
+		const title = this.isGroup(node) ? this.v.model.title[this.v.whole.frame[node]] : "";
+
+		if (["[guest]", "[xen]"].includes(title))
+			return OTHER_DOMAINS;
+		return /^d\d+$/.test(title) ? "dom" + title.slice(1) : "dom0";
 	}
-	/* By node: the domain, by the group that the stack stands on. */
+	/* By node; what Xen's idle vCPUs do is nobody's. */
 	domains()
 	{
-		const { whole } = this.v, name = new Array(whole.n).fill("dom0");
+		const { whole, model } = this.v, name = new Array(whole.n).fill("dom0");
 
-		for (let i = 1; i < whole.n; i++)
+		for (let i = 1; i < whole.n; i++) {
 			if (whole.depth[i] > this.strip + 1)
 				name[i] = name[whole.parent[i]];
-			else if (this.isOtherDomain(i))
-				name[i] = OTHER_DOMAINS;
+			else if (whole.depth[i] === this.strip + 1)
+				name[i] = this.domain(i);
+			if (name[i] === OTHER_DOMAINS && model.title[whole.frame[i]] === "idle_loop_[h]")
+				name[i] = IDLE;
+		}
 		return name;
 	}
 	/* By node: space of the innermost frame. */
@@ -1248,9 +1258,15 @@ class Groups {
 			this.made[kind] = () => -1;
 		} else if (kind === "space" || kind === "domain") {
 			const name = kind === "space" ? this.spaces() : this.domains();
-			for (const title of kind === "space" ? [...CLASSES] : ["dom0", OTHER_DOMAINS])
+			const machines = kind === "domain" && times && times.machines || [];
+			const number = (x) => Number(x.slice(3));
+			const titles = kind === "space" ? CLASSES :
+				[...[...new Set(name)].filter((x) => x.startsWith("dom")).sort((a, b) => number(a) - number(b)),
+				 ...machines.slice(1).sort((a, b) => a - b).map((m) => "guest " + m), OTHER_DOMAINS, IDLE];
+			for (const title of titles)
 				frames.set(title, model.addGroup(title, kind === "space" ? colors[CLASSES.indexOf(title)] : other));
-			this.made[kind] = (sample, node) => frames.get(name[node]);
+			this.made[kind] = (sample, node) => frames.get(sample >= 0 && machines.length && times.machine[sample] ?
+				"guest " + machines[times.machine[sample]] : name[node]);
 		} else {
 			const ids = kind === "pid" ? times.pids : kind === "tid" ? times.tids : times.cpus;
 			const column = kind === "cpu" ? times.cpu : times.thread;
@@ -1266,7 +1282,8 @@ class Groups {
 	/* The whole tree, regrouped.  window: of time, or null; idle: by node, what is left out, or null. */
 	tree(kind, window, idle)
 	{
-		const { whole, model, times } = this.v, frame = this.make(kind), bySample = window || ["pid", "tid", "cpu"].includes(kind);
+		const { whole, model, times } = this.v, frame = this.make(kind), bySample = window || ["pid", "tid", "cpu"].includes(kind) ||
+			(kind === "domain" && times && times.machines);
 
 		return regroup(model, whole, (each) => {
 			const rest = Float64Array.from(window ? [] : whole.self);
@@ -1385,6 +1402,8 @@ class Viewer {
 
 		this.d = d;
 		this.inline = inline;
+		this.touch = window.matchMedia ? matchMedia("(pointer: coarse)").matches : false;
+		this.printing = false;
 		this.model = new Model(d);
 		this.whole = treeOfData(d, this.model.n);
 		this.noise = this.whole.base ? new Noise(d, this.model, this.whole) : null;
@@ -1420,6 +1439,9 @@ class Viewer {
 			if (m.addEventListener)
 				m.addEventListener("change", () => this.theme(this.themeName));
 		}
+		/* On paper, dark on light whatever the screen is. */
+		window.addEventListener("beforeprint", () => this.printed(true));
+		window.addEventListener("afterprint", () => this.printed(false));
 	}
 
 	/* -- the parts of the page -- */
@@ -1455,11 +1477,18 @@ class Viewer {
 			this.theme(order[(order.indexOf(this.themeName) + 1) % 3]);
 		});
 		this.qualityButton = null;
-		if (d.quality.length)
-			this.qualityButton = button("⚠ " + d.quality.length + (d.quality.length > 1 ? " remarks on quality" : " remark on quality"),
-				"what this recording cannot tell", () => this.panel("about"), { class: "xf-warn", "aria-expanded": "false" });
+		if (d.quality.length) {
+			this.qualityButton = button("⚠ " + d.quality.length, "what this recording cannot tell", () => this.panel("about"),
+				{ class: "xf-warn", "aria-expanded": "false" });
+			this.qualityButton.append(el("span", { class: "xf-long" }, d.quality.length > 1 ? " remarks on quality" : " remark on quality"));
+		}
 		this.aboutButton = button("Details", "host, command, events, quality", () => this.panel("about"), { "aria-expanded": "false" });
 		this.helpButton = button("Help", "keys and mouse (?)", () => this.panel("help"), { "aria-expanded": "false" });
+		/* Where room is short, the views are behind a button. */
+		this.viewsButton = button("Views", "groups, order and direction of the graph", () => {
+			const open = this.viewsBox.classList.toggle("xf-open");
+			this.viewsButton.setAttribute("aria-expanded", open ? "true" : "false");
+		}, { class: "xf-views-button", "aria-expanded": "false", "aria-controls": "xf-views" });
 		this.legend = el("div", { class: "xf-legend", role: "group", "aria-label": "Share by space; press to filter" });
 		this.crumbs = el("nav", { class: "xf-crumbs", "aria-label": "Zoom path" });
 		this.panelBox = el("section", { class: "xf-panel", hidden: true, tabindex: 0, "aria-label": "Details" });
@@ -1500,13 +1529,13 @@ class Viewer {
 				el("div", { class: "xf-head" }, el("h1", null, d.title || "Flame graph"),
 					el("span", { class: "xf-sub" }, [d.subtitle, d.event, count(this.scaled(this.total)) + " " + this.unit].filter(Boolean).join(" · ")),
 					el("span", { class: "xf-grow" }),
-					el("span", { class: "xf-group" }, ...[this.qualityButton, this.aboutButton, this.helpButton, this.themeButton].filter(Boolean))),
+					el("span", { class: "xf-group" }, ...[this.qualityButton, this.viewsButton, this.aboutButton, this.helpButton, this.themeButton].filter(Boolean))),
 				el("div", { class: "xf-bar" },
 					el("div", { class: "xf-group", role: "tablist", "aria-label": "Views", keydown: (e) => this.tabKey(e) }, ...Object.values(this.tabs)),
 					el("div", { class: "xf-group", role: "search" }, this.input,
 						toggle(".*", "regular expression", "regex"), toggle("Aa", "match the case", "case"), this.prev, this.next, this.foundText),
 					el("span", { class: "xf-grow" }),
-					el("div", { class: "xf-group xf-views" },
+					this.viewsBox = el("div", { class: "xf-group xf-views", id: "xf-views" },
 						el("label", { for: "xf-group" }, "Group"), this.groupBox,
 						...(this.widthBox ? [el("label", { for: "xf-width" }, "Widths"), this.widthBox] : []),
 						...(this.idle ? [toggle("Hide idle", "leave out stacks that wait for work (h)", "noidle")] : []),
@@ -1588,8 +1617,8 @@ class Viewer {
 		const cl = this.root.classList;
 
 		this.themeName = ["light", "dark"].includes(name) ? name : "auto";
-		cl.toggle("xf-theme-light", this.themeName === "light");
-		cl.toggle("xf-theme-dark", this.themeName === "dark");
+		cl.toggle("xf-theme-light", this.themeName === "light" || this.printing);
+		cl.toggle("xf-theme-dark", this.themeName === "dark" && !this.printing);
 		this.themeButton.textContent = "Theme: " + this.themeName;
 		this.stored("theme", this.themeName);
 		const s = getComputedStyle(this.root), v = (n) => s.getPropertyValue("--" + n).trim();
@@ -1609,6 +1638,13 @@ class Viewer {
 			p.ask(false);
 		if (this.heat)
 			this.heat.draw();
+	}
+	printed(on)
+	{
+		this.printing = on;
+		this.theme(this.themeName);
+		for (const p of [this.pane, this.callers, this.callees])
+			p.draw();
 	}
 	/* Orange grew, blue shrank, by share of the whole; the stronger the more, grey within noise.  `inks` tells how much it shines through. */
 	diffInk(t, node, inks)
@@ -2181,7 +2217,8 @@ class Viewer {
 			else if (this.state.tab === "table")
 				fill(this.line, el("span", { class: "xf-sub" }, "Press a function to see its callers and callees."));
 			else if (pane.hover < 0)
-				fill(this.line, el("span", { class: "xf-sub" }, "Point at a box to read about it, press to zoom, Escape to go back."));
+				fill(this.line, el("span", { class: "xf-sub" }, this.touch ? "Tap a box to read about it, tap it again to zoom, hold it for its menu; the path above goes back." :
+					"Point at a box to read about it, press to zoom, Escape to go back."));
 			return;
 		}
 		const x = this.facts(pane, node);
@@ -2222,7 +2259,7 @@ class Viewer {
 	{
 		if (pane !== this.pane || this.state.tab !== "graph")
 			return;
-		const t = this.tree, z = this.pane.zoom, boxes = t.end[z] - z;
+		const t = this.tree, z = this.pane.zoom, boxes = t.end[z] - z - (z ? 0 : 1);
 		let thin = 0;
 		for (let b = 0; b < pane.boxes; b++)
 			thin += pane.node[b] < 0 ? 1 : 0;

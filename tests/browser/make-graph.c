@@ -6,7 +6,7 @@
  *
  * KIND: xen (a small host, all kinds of frames), big (about NUMBER boxes, seeded), deep (one stack of NUMBER
  * frames among others), hostile (names that try to break out), huge (weights over 2^53), timed (samples with
- * times), empty.
+ * times), events, domains, many (samples), empty.
  */
 #include "base/base.h"
 #include "render/render.h"
@@ -189,7 +189,7 @@ static void make_timed(void)
 	frame_id early = frame("early", "app", "", 0, SPACE_USER, 0), late = frame("late", "app", "", 0, SPACE_USER, 0);
 	frame_id mainf = frame("main", "app", "", 0, SPACE_USER, 0);
 	node_id root = profile_child(&prof, 0, mainf);
-	struct profile_sample s = { 0, 1, 0, 0, 0, 1, 1 };
+	struct profile_sample s = { .weight = 1, .pid = 1, .tid = 1 };
 	u32 i;
 
 	for (i = 0; i < 1000; i++) {
@@ -217,6 +217,42 @@ static void make_events(void)
 		s.cpu = i % 4 == 3 ? UINT32_MAX : i % 4 == 0;
 		s.pid = pids[i % 4];
 		s.tid = s.pid == UINT32_MAX ? s.pid : s.pid + i % 2;
+		profile_add_sample(&prof, &s);
+	}
+}
+
+/* A sample a second of dom0, two guests of KVM, an idle vCPU, and one whose domain nobody knows. */
+static void make_domains(void)
+{
+	frame_id comm = frame("qemu", "", "", 0, SPACE_NONE, FRAME_GROUP), xen = frame("[xen]", "", "", 0, SPACE_NONE, FRAME_GROUP);
+	frame_id work = frame("work", "qemu", "", 0, SPACE_USER, 0), idle = frame("idle_loop", "xen-syms", "", 0, SPACE_HV, 0);
+	frame_id nap = frame("default_idle", "xen-syms", "", 0, SPACE_HV, 0), hv = frame("vmx_asm_vmexit_handler", "xen-syms", "", 0, SPACE_HV, 0);
+	node_id host = profile_child(&prof, profile_child(&prof, 0, comm), work), none = profile_child(&prof, 0, xen);
+	const struct profile_sample samples[] = {
+		{ .node = host, .weight = 1 }, { .node = host, .weight = 2, .machine = 90 }, { .node = host, .weight = 4, .machine = 81 },
+		{ .node = profile_child(&prof, profile_child(&prof, none, idle), nap), .weight = 8 },
+		{ .node = profile_child(&prof, none, hv), .weight = 16 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(samples); i++) {
+		struct profile_sample s = samples[i];
+
+		s.time = i * 1000000000;
+		profile_add_sample(&prof, &s);
+	}
+}
+
+/* 2,100,000 samples, more than a page keeps one by one: 7 of 10 are of one function. */
+static void make_many(void)
+{
+	node_id a = profile_child(&prof, 0, frame("often", "app", "", 0, SPACE_USER, 0));
+	node_id b = profile_child(&prof, 0, frame("seldom", "app", "", 0, SPACE_USER, 0));
+	u32 i;
+
+	for (i = 0; i < 2100000; i++) {
+		struct profile_sample s = { .time = i * 5000ULL, .weight = 1, .node = i % 10 < 7 ? a : b, .cpu = i % 2, .pid = 1, .tid = 1 };
+
 		profile_add_sample(&prof, &s);
 	}
 }
@@ -260,7 +296,7 @@ int main(int argc, char **argv)
 	struct out o;
 
 	if (!w) {
-		fputs("usage: make-graph FORMAT xen|big|deep|hostile|huge|timed|events|empty [NUMBER] [OPTION=VALUE …]\n", stderr);
+		fputs("usage: make-graph FORMAT xen|big|deep|hostile|huge|timed|events|domains|many|empty [NUMBER] [OPTION=VALUE …]\n", stderr);
 		return 2;
 	}
 	strtab_init(&strings);
@@ -305,6 +341,12 @@ int main(int argc, char **argv)
 		prof.keep_samples = true;
 		vo.event = -1;
 		make_events();
+	} else if (!strcmp(kind, "domains")) {
+		prof.keep_samples = true;
+		make_domains();
+	} else if (!strcmp(kind, "many")) {
+		prof.keep_samples = true;
+		make_many();
 	} else if (!strcmp(kind, "huge")) {
 		make_huge();
 	}

@@ -5,6 +5,7 @@
 const child = require('child_process');
 const fs = require('fs');
 const path = require('path');
+const zlib = require('zlib');
 const t = require('./lib.js');
 
 const SECOND = 1e9;
@@ -232,6 +233,13 @@ async function dark(browser, file) {
 	await page.reload();
 	await page.waitForFunction(() => document.documentElement.xenflame);
 	t.match(await page.locator('button', { hasText: 'Theme' }).innerText(), /light/, 'it stays');
+	await page.locator('button', { hasText: 'Theme' }).click();
+	t.equal(await pixel(page, 600, 200), [20, 23, 28], 'and dark again');
+	const look = (what) => page.evaluate((event) => {
+		window.dispatchEvent(new Event(event));
+		return [document.documentElement.xenflame.look.dark, document.documentElement.xenflame.themeName];
+	}, what);
+	t.equal([await look('beforeprint'), await look('afterprint')], [[false, 'dark'], [true, 'dark']], 'paper is light');
 	t.equal(page.errors, [], 'no errors');
 	await page.context().close();
 }
@@ -276,7 +284,55 @@ async function sizes(browser) {
 	t.equal(await hash(touch), '', 'and does not zoom');
 	await touch.touchscreen.tap(s.x, s.y);
 	t.equal(await hash(touch), '#z=dd', 'the second zooms');
+	t.ok(!await touch.locator('button', { hasText: 'Flip' }).isVisible(), 'narrow: the graph has the room');
+	await touch.locator('button', { hasText: 'Views' }).tap();
+	t.ok(await touch.locator('button', { hasText: 'Flip' }).isVisible(), 'and a button what else there is');
 	await touch.context().close();
+}
+
+// Rectangles of a PDF by cairo, in px: [x, y, width, height].
+function pdfBoxes(file) {
+	const all = fs.readFileSync(file), found = [];
+	for (let at = 0; (at = all.indexOf('stream', at)) >= 0; at += 6) {
+		if (all.subarray(at - 3, at).toString() === 'end')
+			continue;
+		try {
+			const text = zlib.inflateSync(all.subarray(all.indexOf('\n', at) + 1), { finishFlush: zlib.constants.Z_SYNC_FLUSH }).toString('latin1');
+			for (const m of text.matchAll(/([-\d.]+) ([-\d.]+) ([-\d.]+) ([-\d.]+) re\b/g))
+				found.push(m.slice(1, 5).map(x => Number(x) / 0.75));
+		} catch (e) {
+			// no text: a font
+		}
+	}
+	return found;
+}
+
+// Those of the still picture of an SVG.
+function svgBoxes(file) {
+	const text = fs.readFileSync(file, 'utf8'), width = Number(/<svg [^>]*width="(\d+)"/.exec(text)[1]), height = Number(/<svg [^>]*height="([\d.]+)"/.exec(text)[1]);
+	const still = text.slice(text.indexOf('class="xf-static"')), inner = still.indexOf('<svg ');
+	const px = (s, whole) => s === undefined ? 0 : s.endsWith('%') ? Number(s.slice(0, -1)) / 100 * whole : Number(s);
+	return [...still.matchAll(/<rect ([^>]*)>/g)].map((m) => {
+		const a = Object.fromEntries([...m[1].matchAll(/([a-z-]+)="([^"]*)"/g)].map(k => [k[1], k[2]]));
+		const whole = m.index > inner ? width - 20 : width, left = m.index > inner ? 10 : 0;
+		return [left + px(a.x, whole), px(a.y, height), px(a.width, whole), px(a.height, height)];
+	});
+}
+
+// The same boxes at the same places, however large the graph is.
+function layouts() {
+	for (const kind of [['xen'], ['xen', '0', 'icicle=1'], ['big', '3000'], ['big', '20000']]) {
+		let pdf;
+		try {
+			pdf = pdfBoxes(t.graph('pdf', ...kind));
+		} catch (e) {
+			console.log('# built without cairo: no PDF to compare with');
+			return;
+		}
+		const svg = svgBoxes(t.graph('svg', ...kind));
+		const far = svg.filter(a => !pdf.some(b => a.every((x, i) => Math.abs(x - b[i]) < 0.06)));
+		t.equal([svg.length > 20, far.length, far.slice(0, 3)], [true, 0, []], `${kind.join(' ')}: ${svg.length} rectangles of the SVG are in the PDF too`);
+	}
 }
 
 // The still picture in the browser and cairo's PNG are the same to a tolerance: sampled points have the same colour.
@@ -288,6 +344,7 @@ async function pictures(browser) {
 		console.log('# built without cairo: no PNG to compare with');
 		return;
 	}
+	layouts();
 	const page = await t.open(browser, t.graph('svg', 'xen', 'title=Same'), { scripts: false, width: 1200, height: 400 });
 	const shot = await page.screenshot();
 	await page.context().close();
@@ -501,6 +558,26 @@ async function groups(browser) {
 		return v.tree.total[v.followTitles(v.tree, ['tid 8', 'cycles', 'app', 'work'])];
 	});
 	t.equal(below, made.filter(s => s.tid === 8 && s.event === 'cycles' && !s.idle).reduce((sum, s) => sum + s.w, 0), 'events stand below');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+
+	/* What a guest did counts for it, what idle vCPUs of Xen do for nobody. By make_domains(). */
+	page = await t.open(browser, `file://${t.graph('html', 'domains')}#g=domain`);
+	t.equal(await tops(page), { dom0: 1, 'guest 81': 4, 'guest 90': 2, 'other domains': 16, idle: 8 }, 'by domain and guest');
+	await page.evaluate(() => document.documentElement.xenflame.filter({ window: [0.5, 3.5] }));
+	t.equal(await tops(page), { 'guest 81': 4, 'guest 90': 2, idle: 8 }, 'of a window of time');
+	t.equal(page.errors, [], 'no errors');
+	await page.context().close();
+
+	/* Very many samples keep their times, to a coarser tick. By make_many(). */
+	page = await t.open(browser, `file://${t.graph('html', 'many')}#t=time`, { viewer: false });
+	await page.waitForFunction(() => document.documentElement.xenflame);
+	t.match(await page.locator('#xf-page-time').innerText(), /times are kept to 0.1 ms, there are very many/, 'the page says that times are coarse');
+	t.equal(await page.evaluate(() => {
+		const v = document.documentElement.xenflame;
+		v.filter({ window: [2, 4] });
+		return [v.times.at.length, v.times.heat.reduce((a, b) => a + b), v.tree.total[0], [...v.tree.total.slice(1)]];
+	}), [420000, 2100000, 400000, [280000, 120000]], 'and still exact to it');
 	t.equal(page.errors, [], 'no errors');
 	await page.context().close();
 

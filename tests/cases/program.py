@@ -6,6 +6,7 @@ Right answers for the filters are counted here in corpus/xen-hv/perf.oracle.txt,
 """
 import glob
 import gzip
+import lzma
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 corpus = os.path.join(top, 'tests', 'data', 'corpus')
@@ -43,6 +45,33 @@ def equal(what, a, b):
 def folded(*args, **kw):
     p = run('-q', '--offline', '--format=folded', '-o', '-', *args, **kw)
     return sum(int(line.rsplit(b' ', 1)[1]) for line in p.stdout.splitlines()) if p.returncode == 0 else p.stderr
+
+
+def domains():
+    """--group=domain against what the roots of ungrouped stacks say."""
+    console = os.path.join(tmp, 'console.txt')
+    with lzma.open(os.path.join(corpus, 'xen-stock', 'debug-keys-d.console.txt.xz')) as f, open(console, 'wb') as out:
+        out.write(f.read())
+    guests = os.path.join(tmp, 'guests.txt')
+    with open(guests, 'w', encoding='ascii') as f:
+        for vm, name in (('', 'a'), ('VM:  77 VCPU:000 ', 'b'), ('VM:  78 VCPU:001 ', 'c'), ('VM:  77 VCPU:002 ', 'd')):
+            f.write(f'{vm}app 5 [000] 1.0: 1 cycles:\n\t401000 {name} (/bin/app)\n\n')
+    for name, recording, more in (('console log', console, {}), ('recording', os.path.join(corpus, 'xen-hv', 'rfc-layout.perf.data.kvm'), {}),
+                                  ('recording of guests', guests, {'app;a': 'dom0', 'app;b': 'guest 77', 'app;c': 'guest 78', 'app;d': 'guest 77'})):
+        expected = {}
+        for line in run('-q', '--offline', '--format=folded', '-o', '-', recording).stdout.decode().splitlines():
+            stack, n = line.rsplit(' ', 1)
+            root = stack.split(';')[0]
+            of = more.get(stack) or (('idle' if 'idle_loop_[h]' in stack.split(';') else 'other domains') if root in ('[xen]', '[guest]')
+                                     else re.sub(r'^d(\d+)$', r'dom\1', root) if re.match(r'd\d+$', root) else 'dom0')
+            expected[of] = expected.get(of, 0) + int(n)
+        got = {}
+        for line in run('-q', '--offline', '--format=folded', '--group=domain', '-o', '-', recording).stdout.decode().splitlines():
+            stack, n = line.rsplit(' ', 1)
+            top_name = urllib.parse.unquote(stack.split(';')[0])
+            got[top_name] = got.get(top_name, 0) + int(n)
+        equal(f'--group=domain of a {name}', got, expected)
+        check('which has several', None if len(got) > 1 else got)
 
 
 def oracle():
@@ -203,6 +232,7 @@ def main():
     os.close(master)
     p = subprocess.run(f'"{xenflame}" -q --offline "{example}" -o - --format=folded | head -n 1', shell=True, capture_output=True, check=False)
     check('a reader that goes away', None if p.stdout.count(b'\n') == 1 and b'rror: ' not in p.stderr else p.stderr)
+    domains()
     shutil.rmtree(tmp)
     print(f'1..{nr}')
     return 1 if failed else 0

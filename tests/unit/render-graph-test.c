@@ -45,7 +45,7 @@ static void test_layout(void)
 	struct layout l;
 	size_t i, k;
 
-	layout_init(&l, &view, 1000, 0, 0);
+	layout_init(&l, &view, 1000, 0);
 	EQ(l.boxes.n, 7);
 	EQ(l.rows, 4);
 	EQ(l.left_out, 0);
@@ -63,22 +63,32 @@ static void test_layout(void)
 	layout_release(&l);
 
 	/* What is narrower than asked for is left out, with all that stands on it. */
-	layout_init(&l, &view, 1000, 10.5, 0);
+	layout_init(&l, &view, 1000, 10.5);
 	EQ(box_of(&l, "e"), -1);
 	EQ(l.left_out, 1);
 	EQ(l.boxes.n, 6);
 	layout_release(&l);
 
 	/* The widest five: all, x, a, d, b. */
-	layout_init(&l, &view, 1000, 0, 5);
+	layout_init(&l, &view, 1000, 0);
+	layout_keep(&l, &view, 0, 5);
 	EQ(l.boxes.n, 5);
 	EQ(l.left_out, 2);
 	OK(box_of(&l, "b") > 0 && box_of(&l, "c") < 0);
 	EQ(l.rows, 4);
 	layout_release(&l);
 	/* Of equally wide ones the parent comes first. */
-	layout_init(&l, &view, 1000, 0, 1);
+	layout_init(&l, &view, 1000, 0);
+	layout_keep(&l, &view, 0, 1);
+	EQ(l.boxes.n, 1);
 	EQ(l.boxes.v[0].node, 0);
+	/* Rows are those of all boxes. */
+	EQ(l.rows, 4);
+	layout_release(&l);
+	layout_init(&l, &view, 1000, 0);
+	layout_keep(&l, &view, 10.5, 100);
+	EQ(box_of(&l, "e"), -1);
+	EQ(l.left_out, 1);
 	layout_release(&l);
 }
 
