@@ -24,7 +24,7 @@ struct folded {
 };
 
 struct entry {
-	struct entry *next; /* that followed last time, or NULL */
+	struct entry *next[2]; /* those that followed last, the later one first, or NULL */
 	u32 id;
 	u32 len;
 	char raw[];
@@ -188,7 +188,7 @@ static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, 
 	struct entry *e = arena_alloc(&w->arena, sizeof(*e) + k.n);
 	struct text_def d = { .space = root ? SPACE_NONE : SPACE_USER };
 
-	e->next = NULL;
+	e->next[0] = e->next[1] = NULL;
 	e->id = w->n_defs++;
 	e->len = k.n;
 	memcpy(e->raw, k.p, k.n);
@@ -246,6 +246,13 @@ static size_t common(const char *a, const char *b, size_t n)
 	return i;
 }
 
+/* Whether the frame at p is that of `e`, which may be NULL. */
+static inline bool is_frame(const struct entry *e, const char *p, const char *end)
+{
+	return e && (size_t)(end - p) >= e->len && (p + e->len == end || p[e->len] == ';') &&
+	       !memcmp(p, e->raw, e->len);
+}
+
 /* Ids of the frames of `stack` into fw->ids, root first; `last` is the stack whose ids are there.
  */
 static void split(struct text_worker *w, struct text_piece *piece, struct span stack,
@@ -266,17 +273,23 @@ static void split(struct text_worker *w, struct text_piece *piece, struct span s
 	}
 	p = stack.p + at;
 	for (;;) {
-		e = prev ? prev->next : NULL;
-		if (e && (size_t)(end - p) >= e->len && !memcmp(p, e->raw, e->len) &&
-		    (p + e->len == end || p[e->len] == ';') && fw->ids.n) {
+		e = prev ? prev->next[0] : NULL;
+		if (is_frame(e, p, end)) {
 			semi = p + e->len;
 		} else {
-			semi = memchr(p, ';', (size_t)(end - p));
-			if (!semi)
-				semi = end;
-			e = find(w, piece, p, (u32)(semi - p), !fw->ids.n);
-			if (prev)
-				prev->next = e;
+			if (prev && is_frame(prev->next[1], p, end)) {
+				e = prev->next[1];
+				semi = p + e->len;
+			} else {
+				semi = memchr(p, ';', (size_t)(end - p));
+				if (!semi)
+					semi = end;
+				e = find(w, piece, p, (u32)(semi - p), !fw->ids.n);
+			}
+			if (prev) {
+				prev->next[1] = prev->next[0];
+				prev->next[0] = e;
+			}
 		}
 		vec_push(&fw->ids, e->id);
 		vec_push(&fw->ends, (u32)(semi - stack.p));
