@@ -140,12 +140,8 @@ static void draw_text(struct canvas *c, double x, double y, struct rgb color, co
 static struct rgb box_color(const struct canvas *c, const struct render_input *in,
 			    const struct render_opts *opts, const struct palette *pal, u32 node)
 {
-	struct color_pair p;
+	struct color_pair p = palette_box(pal, in->view, node, opts->negate);
 
-	if (in->view->is_diff)
-		p = palette_diff(in->view, node, opts->negate);
-	else
-		p = pal->colors.v[node ? pal->frame[in->view->nodes.v[node].frame] : pal->root];
 	return c->dark ? p.dark : p.light;
 }
 

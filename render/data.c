@@ -68,6 +68,8 @@
  * - palette: pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
  * - class_color, root_color: indices in palette: legend (hypervisor, kernel, user, JIT, guest
  * kernel, guest user, other) and the box of all
+ * - share_steps: only where colours tell the share of a box: index in palette of its colour is the
+ *   square root of its share times this
  * - facts: pairs of strings
  * - quality: objects {name, text, count, strict}
  * - options: palette, height, font, fontsize, icicle, negate, factor, minwidth, background (or
@@ -1027,6 +1029,8 @@ static void put_palette(struct buf *b, const struct palette *p)
 	buf_puts(b, "],\n\"root_color\":");
 	buf_u64(b, p->root);
 	buf_puts(b, ",\n");
+	if (p->by_share)
+		buf_printf(b, "\"share_steps\":%d,\n", SHARE_STEPS);
 }
 
 static void put_remarks(struct buf *b, const struct render_input *in)

@@ -40,6 +40,7 @@ struct palette {
 	u32 root;              /* index for the box of all */
 	u32 classes[CLASS_NR]; /* index for the legend */
 	struct rgb paper[2];   /* light background: top and bottom of a gradient */
+	bool by_share;         /* colors are those of shares, palest first */
 	bool plain;            /* no gradient, nothing asked for: white */
 };
 
@@ -48,6 +49,9 @@ struct palette {
 int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts,
 		 struct error *err) MUST_CHECK;
 void palette_release(struct palette *p);
+#define SHARE_STEPS 32 /* what palette "share" tells apart, by the root of the share */
+/* Colour of a node's box; negate: see palette_diff(). */
+struct color_pair palette_box(const struct palette *p, const struct view *v, u32 node, bool negate);
 /* Whether colours tell classes apart, so that a legend may show them. */
 bool palette_tells_classes(const struct palette *p, const struct view *v);
 /*

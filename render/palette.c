@@ -236,7 +236,8 @@ const char *const *render_palette_names(void)
 	static const char *const names[] = { "xen",    "hot",  "mem",    "io",     "java",
 					     "js",     "perl", "rust",   "python", "wakeup",
 					     "chain",  "red",  "green",  "blue",   "yellow",
-					     "purple", "aqua", "orange", "module", NULL };
+					     "purple", "aqua", "orange", "module", "share",
+					     NULL };
 
 	return names;
 }
@@ -270,7 +271,7 @@ static u64 name_hash(const char *s, size_t n, u64 seed)
 
 struct chosen {
 	const char *name;
-	bool xen, module;
+	bool xen, module, share;
 	const struct range *range;
 	const char *(*language)(const struct told *t);
 };
@@ -283,11 +284,12 @@ static int choose(struct chosen *c, const char *name, struct error *err)
 	c->name = name;
 	c->xen = !strcmp(name, "xen");
 	c->module = !strcmp(name, "module");
+	c->share = !strcmp(name, "share");
 	c->range = range_by_name(name);
 	for (i = 0; i < ARRAY_SIZE(languages); i++)
 		if (!strcmp(languages[i].name, name))
 			c->language = languages[i].range;
-	if (c->xen || c->module || c->range || c->language)
+	if (c->xen || c->module || c->share || c->range || c->language)
 		return 0;
 	return error_set(err, "no palette '%s'", name);
 }
@@ -546,6 +548,44 @@ static u32 add_color(struct palette *p, struct index *ix, struct rgb c)
 	return id;
 }
 
+static double root_of(double x)
+{
+	double r = x > 1 ? x : 1;
+	int i;
+
+	for (i = 0; i < 40; i++)
+		r = (r + x / r) / 2;
+	return r;
+}
+
+struct color_pair palette_delta(double strength, bool negate)
+{
+	struct rgb grew = { 232, 110, 40 }, shrank = { 60, 140, 220 }, light = { 228, 228, 228 },
+		   dark = { 190, 190, 190 };
+	bool more = negate ? strength < 0 : strength > 0;
+	double k = strength < 0 ? -strength : strength;
+	struct color_pair c;
+
+	c.light = mix(light, more ? grew : shrank, k);
+	c.dark = mix(dark, more ? grew : shrank, k);
+	return c;
+}
+
+/* Pale to strong; all of them light enough for black text. */
+static void put_shares(struct palette *p)
+{
+	struct rgb pale = { 250, 240, 222 }, strong = { 232, 100, 40 };
+	int i;
+
+	p->by_share = true;
+	for (i = 0; i <= SHARE_STEPS; i++) {
+		struct rgb c = mix(pale, strong, (double)i / SHARE_STEPS);
+
+		vec_push(&p->colors, ((struct color_pair){ c, darker(c) }));
+	}
+	p->root = SHARE_STEPS;
+}
+
 int palette_init(struct palette *p, const struct render_input *in, const struct render_opts *opts,
 		 struct error *err)
 {
@@ -565,9 +605,15 @@ int palette_init(struct palette *p, const struct render_input *in, const struct 
 	if (choose(&c, opts->colors ? opts->colors : "xen", err) ||
 	    choose_paper(p, opts->background, err))
 		goto out;
-	if (opts->palette_file && fixed_read(&fixed, opts->palette_file, err))
+	if (opts->palette_file && !c.share && fixed_read(&fixed, opts->palette_file, err))
 		goto out;
 	p->frame = xcalloc(pr->frames.n + 1, sizeof(*p->frame));
+	if (c.share) {
+		/* Nothing about functions: all of them have the palest colour. */
+		put_shares(p);
+		ret = 0;
+		goto out;
+	}
 	memset(p->frame, 0xff, pr->frames.n * sizeof(*p->frame));
 	for (i = 1; i < in->view->nodes.n; i++) {
 		frame_id id = in->view->nodes.v[i].frame;
@@ -621,27 +667,16 @@ void palette_release(struct palette *p)
 	p->frame = NULL;
 }
 
-static double root_of(double x)
+struct color_pair palette_box(const struct palette *p, const struct view *v, u32 node, bool negate)
 {
-	double r = x > 1 ? x : 1;
-	int i;
+	u64 whole = v->nodes.v[0].total;
+	double share = whole ? (double)v->nodes.v[node].total / (double)whole : 0;
 
-	for (i = 0; i < 40; i++)
-		r = (r + x / r) / 2;
-	return r;
-}
-
-struct color_pair palette_delta(double strength, bool negate)
-{
-	struct rgb grew = { 232, 110, 40 }, shrank = { 60, 140, 220 }, light = { 228, 228, 228 },
-		   dark = { 190, 190, 190 };
-	bool more = negate ? strength < 0 : strength > 0;
-	double k = strength < 0 ? -strength : strength;
-	struct color_pair c;
-
-	c.light = mix(light, more ? grew : shrank, k);
-	c.dark = mix(dark, more ? grew : shrank, k);
-	return c;
+	if (v->is_diff)
+		return palette_diff(v, node, negate);
+	if (p->by_share)
+		return p->colors.v[(u32)(root_of(share) * SHARE_STEPS + 0.5)];
+	return p->colors.v[node ? p->frame[v->nodes.v[node].frame] : p->root];
 }
 
 struct color_pair palette_diff(const struct view *v, u32 node, bool negate)

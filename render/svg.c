@@ -33,11 +33,7 @@ static void put_box(struct buf *b, const struct render_input *in, const struct r
 {
 	const struct view *v = in->view;
 	double y = picture_y(pic, l->rows, box->depth);
-	struct rgb c = v->is_diff ? palette_diff(v, box->node, opts->negate).light
-				  : pal->colors
-					    .v[box->node ? pal->frame[v->nodes.v[box->node].frame]
-							 : pal->root]
-					    .light;
+	struct rgb c = palette_box(pal, v, box->node, opts->negate).light;
 	size_t at;
 
 	buf_puts(b, "<rect x=\"");

@@ -907,7 +907,7 @@ class Pane {
 			this.rowPixels = new Uint32Array(pw);
 		}
 		const g = c.getContext("2d"), look = v.look, zd = t.depth[this.zoom], found = v.found, frame = t.frame, texts = [];
-		const color = v.model.color, root = v.d.root_color, least = 3 * v.charWidth, x = this.x, width = this.w;
+		const color = v.model.color, root = v.d.root_color, steps = v.d.share_steps, least = 3 * v.charWidth, x = this.x, width = this.w;
 		const scroll = this.scrolled, pixels = this.pixels, line = this.rowPixels, plain = v.inks[0];
 		pixels.fill(0);
 		for (let r = 0; r < this.rows; r++) {
@@ -923,7 +923,8 @@ class Pane {
 					const f = frame[n], hit = found !== null && f >= 0 && found[f] === 1;
 					if (width[b] > least)
 						texts.push(b, y);
-					ink = hit && r >= zd ? look.hitInk : t.baseTotal ? v.diffInk(t, n, inks) : inks[f < 0 ? root : color[f]];
+					ink = hit && r >= zd ? look.hitInk : t.baseTotal ? v.diffInk(t, n, inks) :
+						steps ? inks[Math.round(Math.sqrt(t.total[n] / t.total[0]) * steps)] : inks[f < 0 ? root : color[f]];
 					if (x1 - x0 > 2)
 						x1--;
 					else if (x1 <= x0)
@@ -1999,6 +2000,8 @@ class Viewer {
 		if (this.shares.unresolved)
 			items.push(el("span", { class: "xf-key xf-hide-narrow", title: "no symbol for the innermost address" },
 				(xen ? "greyish: no symbol " : "no symbol ") + share1(this.shares.unresolved, all)));
+		if (this.d.share_steps)
+			items.push(el("span", { class: "xf-key" }, "the darker, the larger the share"));
 		if (this.noise) {
 			const less = this.d.options.negate, grey = this.look.dark ? "#bebebe" : "#e4e4e4";
 			for (const [rgb, text] of [["#e86e28", less ? "less in AFTER" : "more in AFTER"], ["#3c8cdc", less ? "more in AFTER" : "less in AFTER"],

@@ -244,6 +244,22 @@ async function dark(browser, file) {
 	await page.context().close();
 }
 
+// --colors=share: a box is as dark as its share is large, in the still picture and on the canvas.
+async function shares(browser) {
+	const file = t.graph('svg', 'xen', 'colors=share'), still = await t.open(browser, file, { scripts: false });
+	const fill = (titles) => still.locator('.xf-static rect', { has: still.locator('title', { hasText: new RegExp(`^${titles} \\(`) }) }).first().getAttribute('fill');
+	const page = await t.open(browser, file);
+	const seen = [];
+	for (const titles of [['dd'], ['dd', '_start', 'main'], ['java']]) {
+		const s = await t.spot(page, titles), color = await pixel(page, Math.round(s.x) + 20, Math.round(s.y - 6));
+		seen.push([color, parseInt((await fill(titles[titles.length - 1])).slice(1), 16)]);
+	}
+	t.equal(seen.map(([c]) => c[0] << 16 | c[1] << 8 | c[2]), seen.map(([, c]) => c), 'by share: the canvas as the still picture');
+	t.ok(seen[0][0][2] < seen[1][0][2] && seen[1][0][2] < seen[2][0][2], 'and the larger the darker');
+	await still.context().close();
+	await page.context().close();
+}
+
 async function sizes(browser) {
 	for (const format of ['svg', 'html']) {
 		const page = await t.open(browser, t.graph(format, 'big', 100000));
@@ -605,6 +621,7 @@ t.run(async (browser) => {
 		await dark(browser, file);
 	}
 	await sizes(browser);
+	await shares(browser);
 	await pictures(browser);
 	await time(browser);
 	await groups(browser);

@@ -199,6 +199,19 @@ static void test_palettes(void)
 			OK(p.frame[view.nodes.v[i].frame] < p.colors.n);
 		palette_release(&p);
 	}
+	/* By share: the colours of parents are as strong as those of children or stronger. */
+	OK(!palette_of(&p, "share", NULL, NULL));
+	OK(p.by_share && p.colors.n == SHARE_STEPS + 1 && !palette_tells_classes(&p, &view));
+	for (i = 1; i < view.nodes.n; i++) {
+		struct rgb c = palette_box(&p, &view, i, false).light,
+			   at = palette_box(&p, &view, view.nodes.v[i].parent, false).light;
+
+		OK(at.g <= c.g && at.b <= c.b);
+	}
+	EQ(palette_box(&p, &view, 0, false).light.g, p.colors.v[SHARE_STEPS].light.g);
+	OK(lightness(p.colors.v[SHARE_STEPS].light) > 52 &&
+	   lightness(p.colors.v[SHARE_STEPS].dark) > 49.5);
+	palette_release(&p);
 	OK(palette_of(&p, "purpel", NULL, NULL) == -1);
 	STR_EQ(fx.err.msg, "no palette 'purpel'");
 	palette_release(&p);
