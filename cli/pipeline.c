@@ -568,7 +568,7 @@ static void know_text_frame(struct pipeline *p, const struct perf_text_frame *f)
 					know(p, &frames[n]);
 			return;
 		}
-		if (f->space == SPACE_HV) {
+		if (f->space == SPACE_HV && (f->flags & TEXT_HAS_ADDR || !f->symbol)) {
 			out.function = strtab_addf(t, "[xen+0x%" PRIx64 "]", f->addr & 0x3fffffff);
 			module = "xen-syms";
 		} else if (f->flags & TEXT_HAS_ADDR && f->module && strcmp(module, "[unknown]")) {

@@ -26,30 +26,34 @@
  *   - space
  *   - flags: bits of enum frame_flag (base/base.h)
  *   - color: index in palette
- * - nodes: a tree in preorder; node 0 is the root (no frame).  It is cut into chains: a chain's
- * first node is a further child of a node that there is, every other one is the first child of the
- * one before, and the last one has no child.
+ * - nodes: a tree in preorder; node 0 is the root (no frame).  It is cut into chains: the first
+ *   node of a chain is a further child of a node that there is, every other one is the first child
+ *   of the one before, and the last one has no child.
  *   - run: by chain, nodes behind its first one
  *   - up: by chain, levels from its last node down to the first node of the next chain
- *   - callee: which callee of its parent's frame a node is: 0, one that has not stood on that frame
- *     before, namely the next item of fresh; k > 0, the k-th one that has.  The root counts as a
- *     frame of its own here.  The same calls come again and again, so this takes half the space of
- *     frames' numbers.  Left out for nodes on whose parent's frame none has stood yet, since these
- *     are 0.  Two nodes a digit, the first one in its upper three bits; 7 is 7 and the next item of
- *     more.
+ *   - callee: which callee of its parent's frame a node is: 0, one that has not stood on that
+ *     frame before, namely the next item of fresh; k > 0, the k-th one that has.  The root counts
+ *     as a frame of its own here.  The same calls come again and again, so this takes half the
+ *     space of frames' numbers.  Left out for nodes on whose parent's frame none has stood yet,
+ *     since these are 0.  Two nodes a digit, the first one in its upper three bits; 7 is 7 and the
+ *     next item of more.
  *   - fresh: indices in frames
- *   - self, base: weight of the stack that ends at a node; base only when two profiles are
- * compared, in the one compared with.  Each is an object of columns: leaf, by chain, of its last
- * node; and of the others only those that are not 0, inner, with gap, the nodes left out since the
- * one before.
- *   - sure: only when two profiles are compared: nodes whose total differs beyond noise, as gaps
+ *   - self_leaf: by chain, weight of the stack that ends at its last node
+ *   - self_inner: the same of the other nodes, where it is not 0
+ *   - self_gap: which nodes these are, as gaps: nodes between it and the one before
+ *   - base_leaf, base_inner, base_gap: only when two profiles are compared: in the one compared
+ *     with
+ *   - sure: the same: nodes whose total differs beyond noise, as gaps
  *   - idle: HTML only, when there are any: nodes whose self waits for work, as gaps
  * - base_scale: only when two profiles are compared: base times this is comparable with self
- * - diff: the same: terms, only_before, only_after (texts: how it was made and what only one of
- * them has), normalize ("total" ...), width ("after", "before", "union"), samples, base_samples,
- *   half_self and half_total (by frame: half of the interval of the difference of its own weight
- * and of that with callees, of all its places), factor (node, own, total: differences of that many
- *   halves are beyond noise)
+ * - diff: the same:
+ *   - terms, only_before, only_after: texts, how it was made and what only one of them has
+ *   - normalize: "total" ...
+ *   - width: "after", "before", "union"
+ *   - samples, base_samples
+ *   - half_self, half_total: by frame, half of the interval of the difference of its own weight
+ *     and of that with callees, of all its places
+ *   - factor: node, own, total: differences of that many halves are beyond noise
  * - by_event: true, HTML only: the view is of all events and the root's children are the events
  * - times: only when the profile has kept its samples, in order of time:
  *   - unit: ns of a tick
@@ -57,23 +61,21 @@
  *   - step: ticks since the sample before
  *   - node: number of the node that the sample belongs to
  *   - weight: left out when all are 1
- *   - merged: true when samples of one tick, node, processor and thread are one item here
- *   - and, HTML only, each pair where known:
- *     - machines, machine: numbers of guests, the first one 0: none; for each sample an index in
- * them (column)
- *     - cpus, cpu: numbers of processors, null: not known; for each sample an index in them
- * (column)
- *     - pids, tids, thread: of each thread, null: not known; for each sample 0 when it is of the
- * same thread as the sample before on its processor, else 1 more than an index in them (column)
+ *   - merged: true when samples of a tick that differ in nothing else are one item here
+ *   - and, HTML only, each pair where known, the second one a column:
+ *     - machines, machine: numbers of guests, the first one 0: none; by sample an index in them
+ *     - cpus, cpu: numbers of processors, null: not known; by sample an index in them
+ *     - pids, tids, thread: of each thread, null: not known; by sample 0 when it is of the same
+ *       thread as the sample before on its processor, else 1 more than an index in them
  * - palette: pairs of colours ["#rrggbb" on light paper, "#rrggbb" on dark paper]
  * - class_color, root_color: indices in palette: legend (hypervisor, kernel, user, JIT, guest
- * kernel, guest user, other) and the box of all
+ *   kernel, guest user, other) and the box of all
  * - share_steps: only where colours tell the share of a box: index in palette of its colour is the
  *   square root of its share times this
  * - facts: pairs of strings
  * - quality: objects {name, text, count, strict}
- * - options: palette, height, font, fontsize, icicle, negate, factor, minwidth, background (or
- * null)
+ * - options: palette, height, font, fontsize, icicle, negate, factor, minwidth, background (null:
+ *   none)
  *
  * Outside of columns, numbers over 2^53 are written as strings of digits, since JSON readers keep
  * no more; these can be total and count.

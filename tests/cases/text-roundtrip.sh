@@ -62,6 +62,15 @@ for text in local/variants/header.txt local/cxx/script.txt xen-hv/perf.script.tx
 		same "$text: $kind" "$tmp/want.folded" "$tmp/out.folded"
 	done
 done
+# Without symbols of the hypervisor: what stands for their names comes back too.
+mkdir "$tmp/bare"
+cp "$corpus/xen-hv/rfc-layout.perf.data.kvm" "$tmp/bare/perf.data"
+fold "$tmp/bare/perf.data" "$tmp/want.folded"
+grep -q '\[xen+0x[1-9a-f]' "$tmp/want.folded" || : >"$tmp/want.folded"
+"$XENFLAME" -q --offline "$tmp/bare/perf.data" -o "$tmp/p.svg"
+fold "$tmp/p.svg" "$tmp/out"
+same 'SVG: hypervisor frames without symbols' "$tmp/want.folded" "$tmp/out"
+
 for text in local/variants/header.txt local/cxx/script.txt xen-hv/perf.script.txt; do
 	in=$(file_of "$corpus/$text")
 	"$XENFLAME" -q --offline "$in" -o "$tmp/want.folded"
