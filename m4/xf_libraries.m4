@@ -21,6 +21,7 @@ AC_DEFUN([XF_LIBRARIES], [
 	XF_OPTIONAL([debuginfod], [libdebuginfod], [debuginfod])
 	XF_OPTIONAL([libcurl], [libcurl >= 7.66], [sending profiles to servers])
 	XF_OPTIONAL([zstd], [libzstd], [zstd-compressed recordings])
+	XF_OPTIONAL([libdeflate], [libdeflate], [unpacking debug information faster])
 	XF_OPTIONAL([lzma], [liblzma], [xz-compressed inputs])
 
 	have_iberty=no
@@ -44,6 +45,7 @@ AC_DEFUN([XF_SUMMARY], [
     SVG as input (libxml2)              $have_libxml2
     zstd recordings (libzstd)           $have_zstd
     xz inputs (liblzma)                 $have_lzma
+    packed symbols (libdeflate)         $have_libdeflate
     debuginfod                          $have_debuginfod
     xenflame push (libcurl)             $have_libcurl
     browser tests (Chromium, Node.js)   ${CHROMIUM:-no}, ${NODE:-no}

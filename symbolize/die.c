@@ -39,6 +39,7 @@ static bool section_get(const struct die_section *s, u64 off, size_t n, bool swa
 {
 	if (off > s->n || s->n - off < n)
 		return false;
+	die_section_need(s, off + n);
 	*v = get(s->p + off, n, swap);
 	return true;
 }
@@ -196,6 +197,7 @@ int die_unit_read(const struct die_sections *s, u64 *offset, struct die_unit *u)
 	u->offset = *offset;
 	u->addr = s->addr;
 	u->ranges = s->ranges;
+	die_section_need(&s->info, *offset + 12);
 	cursor_init(&c, s->info.p + *offset, s->info.n - (size_t)*offset, s->swap);
 	len = cursor_u32(&c);
 	if (len == UINT32_MAX) {
@@ -207,6 +209,7 @@ int die_unit_read(const struct die_sections *s, u64 *offset, struct die_unit *u)
 		return -1;
 	}
 	c.end = c.p + len;
+	die_section_need(&s->info, (u64)(c.end - s->info.p));
 	u->end = (u64)(c.end - s->info.p);
 	*offset = u->end;
 	u->version = cursor_u16(&c);
@@ -241,7 +244,9 @@ static int abbrev_cmp(const void *pa, const void *pb)
 	return (a->code > b->code) - (a->code < b->code);
 }
 
-int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, u64 *steps)
+/* In the first `have` bytes of the section. */
+static int read_abbrevs(struct die_abbrevs *a, const struct die_unit *u, u64 stop, u64 have,
+			u64 *steps)
 {
 	const struct die_section *s = &u->s->abbrev;
 	const u8 *p, *end;
@@ -259,11 +264,11 @@ int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, 
 		for (i = 0; i < ARRAY_SIZE(a->sizes); i++)
 			a->sizes[i] = (u8)MIN(form_size((u16)i, u), DIE_VARIES);
 	}
-	if (u->abbrev_offset >= s->n)
+	if (u->abbrev_offset >= have)
 		return -1;
 	vec_reserve(&a->attrs, 1); /* also an entry without attributes has a place in the array */
 	p = s->p + u->abbrev_offset;
-	end = s->p + s->n;
+	end = s->p + have;
 	while (a->v.n < MAX_ABBREVS) {
 		struct die_abbrev ab = { .attr = (u32)a->attrs.n, .sibling_at = VARIES };
 		u64 tag = 0, size = 0;
@@ -318,6 +323,24 @@ int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, 
 	if (!a->dense)
 		qsort(a->v.v, a->v.n, sizeof(*a->v.v), abbrev_cmp);
 	return bad ? -1 : 0;
+}
+
+int die_abbrevs_read(struct die_abbrevs *a, const struct die_unit *u, u64 stop, u64 *steps)
+{
+	const struct die_section *s = &u->s->abbrev;
+	u64 step = s->packed ? 4096 : s->n, have;
+	int r;
+
+	/* Where the table ends is known when it has been read. */
+	for (;; step *= 2) {
+		have = u->abbrev_offset >= s->n || s->n - u->abbrev_offset <= step
+			       ? s->n
+			       : u->abbrev_offset + step;
+		die_section_need(s, have);
+		r = read_abbrevs(a, u, stop, have, steps);
+		if (!r || have == s->n)
+			return r;
+	}
 }
 
 void die_abbrevs_release(struct die_abbrevs *a)
@@ -414,6 +437,10 @@ static int attr_id(u16 name)
 	case DW_AT_dwo_name:
 	case DW_AT_GNU_dwo_name: return DIE_DWO_NAME;
 	case DW_AT_language: return DIE_LANGUAGE;
+	case DW_AT_name: return DIE_NAME;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name: return DIE_LINKAGE;
+	case DW_AT_comp_dir: return DIE_COMP_DIR;
 	default: return -1;
 	}
 }
@@ -655,6 +682,22 @@ bool die_reference(const struct die_unit *u, const struct die *d, enum die_attr_
 	return true;
 }
 
+const char *die_string(const struct die_unit *u, const struct die *d, enum die_attr_id id)
+{
+	const struct die_attr *a = &d->attr[id];
+	size_t width = u->dwarf64 ? 8 : 4;
+
+	if (!die_has(d, id))
+		return NULL;
+	switch (a->form) {
+	case DW_FORM_string: return (const char *)a->p; /* with its NUL, or it had been skipped */
+	case DW_FORM_strp: return die_section_string(&u->s->str, get(a->p, width, u->s->swap));
+	case DW_FORM_line_strp:
+		return die_section_string(&u->s->line_str, get(a->p, width, u->s->swap));
+	default: return NULL;
+	}
+}
+
 /* ---- ranges ---- */
 
 static void push_range(struct ranges *out, u64 lo, u64 hi, u32 id)
@@ -694,6 +737,7 @@ static u64 ranges_v5(const struct die_unit *u, u64 off, u32 id, u64 max, struct 
 
 	if (off >= s->n)
 		return 1;
+	die_section_need(s, s->n);
 	cursor_init(&c, s->p + off, s->n - (size_t)off, u->s->swap);
 	for (n = 0; n < max && !c.bad; n++) {
 		bool ok = true;

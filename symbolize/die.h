@@ -6,21 +6,39 @@
  * libdw answers the same questions, but looks up the abbreviation and walks the attributes of an
  * entry anew for each of them; a walk over a unit costs several times of this.  Here every byte is
  * visited once, a walk only goes forwards, and nothing is recursive, so that damaged input ends it.
- * Strings and links into other files stay with libdw.
+ * Strings in other forms than the usual ones and links into other files stay with libdw.
  */
 #ifndef XENFLAME_DIE_H
 #define XENFLAME_DIE_H
 
+#include "symbolize/packed.h"
 #include "symbolize/ranges.h"
 
 struct die_section {
 	const u8 *p;
 	size_t n;
+	struct packed *packed; /* NULL: all of it is there */
 };
 
-/* Sections of one file, uncompressed; borrowed, may be empty. */
+/* Must come before a look at the section's first `upto` bytes. */
+static inline void die_section_need(const struct die_section *s, u64 upto)
+{
+	if (UNLIKELY(s->packed != NULL) && s->packed->have < upto)
+		packed_need(s->packed, upto);
+}
+/* String of a section whose last byte is NUL, or NULL. */
+static inline const char *die_section_string(const struct die_section *s, u64 off)
+{
+	if (off >= s->n)
+		return NULL;
+	if (UNLIKELY(s->packed != NULL))
+		packed_need_string(s->packed, off);
+	return (const char *)s->p + off;
+}
+
+/* Sections of one file; borrowed, may be empty. */
 struct die_sections {
-	struct die_section info, abbrev, ranges, rnglists, addr;
+	struct die_section info, abbrev, ranges, rnglists, addr, str, line_str;
 	bool swap; /* of the other byte order than this machine */
 };
 
@@ -81,6 +99,9 @@ enum die_attr_id {
 	DIE_GNU_RANGES_BASE,
 	DIE_DWO_NAME,
 	DIE_LANGUAGE,
+	DIE_NAME,
+	DIE_LINKAGE,
+	DIE_COMP_DIR,
 	DIE_ATTRS
 };
 
@@ -157,6 +178,8 @@ u64 die_number(const struct die_unit *u, const struct die *d, enum die_attr_id i
 bool die_address(const struct die_unit *u, const struct die *d, enum die_attr_id id, u64 *addr);
 /* Offset in .debug_info that an attribute refers to; false when it leads elsewhere. */
 bool die_reference(const struct die_unit *u, const struct die *d, enum die_attr_id id, u64 *offset);
+/* String of an attribute, borrowed; NULL when it has a form that is not read here. */
+const char *die_string(const struct die_unit *u, const struct die *d, enum die_attr_id id);
 /* Appends the ranges of an entry with `id`, at most `max`; returns how many entries were read. */
 u64 die_ranges(const struct die_unit *u, const struct die *d, u32 id, u64 max, struct ranges *out);
 

@@ -4,8 +4,9 @@
  *
  * What is built, and when: the ranges of all units at the first question; the functions of a
  * unit and its line table when an address of it is asked for; the inlined code of a function when
- * an address of that function is; a name when it is shown.  .debug_aranges is never looked at
- * (clang writes none, files converted from PE have a broken one).
+ * an address of that function is; a name when it is shown.  .debug_aranges (clang writes none,
+ * files converted from PE have a broken one) is looked at only where it tells how far a packed
+ * .debug_info must be unpacked, and nothing is concluded from what it does not hold.
  */
 #ifndef XENFLAME_DWARF_INDEX_H
 #define XENFLAME_DWARF_INDEX_H
@@ -18,9 +19,10 @@
 struct dwarf_index;
 
 struct dwarf_hit {
-	bool unit;     /* a unit says that the address is its own */
-	bool function; /* a function covers it: frames were appended, the outermost one last */
-	str_id file;   /* source file and line of the address itself */
+	bool unit;      /* a unit says that the address is its own */
+	bool assembler; /* that unit is one of assembler */
+	bool function;  /* a function covers it: frames were appended, the outermost one last */
+	str_id file;    /* source file and line of the address itself */
 	u32 line;
 	str_id name;     /* name of the outermost function, mangled when DWARF has that, or 0 */
 	bool short_name; /* DWARF has only its bare name, of a language where that is not all (GCC:

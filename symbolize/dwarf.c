@@ -41,12 +41,13 @@ struct function {
 
 struct unit {
 	struct die_unit head;
+	bool known, tried;           /* its own entry was read; was tried to be */
 	const struct die_unit *body; /* where the functions are: head, or the unit of a .dwo file;
 					NULL: not known yet */
-	Dwarf *dw;                   /* of the body */
+	Dwarf *dw;                   /* of a .dwo file */
 	u64 stmt_list;               /* UINT64_MAX: none */
 	bool skeleton, indexed, has_lines, deep;
-	bool mangles; /* its language has names that only the linker's form tells apart */
+	u64 language;
 	VEC(struct function) functions;
 	struct ranges ranges; /* id: index in functions */
 	VEC(struct scope) scopes;
@@ -61,21 +62,27 @@ struct split {
 };
 
 struct name {
-	const Dwarf *dw;
+	const struct die_sections *s;
 	u64 die;
 	str_id raw, shown;
 	bool linkage; /* raw is the linker's */
 };
 
 struct dwarf_index {
-	Dwarf *dw, *alt; /* alt: NULL, or what opts.find_alt has found */
+	Elf *elf;
+	Dwarf *dw, *alt; /* NULL: not opened yet; alt: or not what opts.find_alt has found */
+	bool no_dw;      /* it cannot be opened */
 	int alt_fd;
 	const char *path;
 	const struct ranges *code;
 	struct symfile_opts opts;
 	struct die_sections s;
 	struct line_sections lines;
-	VEC(struct unit) units;
+	VEC(struct packed *) packed; /* sections */
+	bool bad_packed;
+	struct die_section aranges;
+	bool some; /* units are those that .debug_aranges tells of */
+	VEC(struct unit *) units;
 	VEC(struct range)
 	spans;              /* ranges of units by start; id: index in units. They may overlap. */
 	VEC(u64) span_ends; /* greatest hi of spans[0..i] */
@@ -89,6 +96,48 @@ struct dwarf_index {
 		       ever */
 	bool told;
 };
+
+static bool may_open(const struct dwarf_index *ix, const char *comp_dir, const char *name);
+
+/* Opens dwz's file. Left to itself libdw would look for it at the first reference, in this
+ * machine's folders and on servers. */
+static void find_alt(struct dwarf_index *ix)
+{
+	const char *name;
+	const void *id;
+	ssize_t n = dwelf_dwarf_gnu_debugaltlink(ix->dw, &name, &id);
+	char *path = NULL;
+
+	if (n <= 0 || ix->opts.no_alt)
+		return;
+	if (!ix->opts.find_alt) {
+		ix->opts.no_alt = !may_open(ix, NULL, name);
+		return;
+	}
+	path = ix->opts.find_alt(ix->opts.ctx, ix->path, name, id, (size_t)n);
+	ix->alt_fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	ix->alt = ix->alt_fd >= 0 ? dwarf_begin(ix->alt_fd, DWARF_C_READ) : NULL;
+	if (ix->alt)
+		dwarf_setalt(ix->dw, ix->alt);
+	else
+		ix->opts.no_alt = true;
+	free(path);
+}
+
+/*
+ * libdw unpacks all packed sections of a file when it opens it, so with such a file it is opened
+ * when there is something that it alone can tell.
+ */
+static Dwarf *libdw(struct dwarf_index *ix)
+{
+	if (ix->dw || ix->no_dw)
+		return ix->dw;
+	ix->dw = dwarf_begin_elf(ix->elf, DWARF_C_READ, NULL);
+	ix->no_dw = !ix->dw;
+	if (ix->dw)
+		find_alt(ix);
+	return ix->dw;
+}
 
 static bool spend(struct dwarf_index *ix, u64 steps)
 {
@@ -160,7 +209,7 @@ static int collect_naming(Dwarf_Attribute *a, void *arg)
 }
 
 struct name_key {
-	const Dwarf *dw;
+	const struct die_sections *s;
 	u64 die;
 };
 
@@ -169,44 +218,93 @@ static bool name_eq(const void *ctx, u32 id, const void *key)
 	const struct dwarf_index *ix = ctx;
 	const struct name_key *k = key;
 
-	return ix->names.v[id].die == k->die && ix->names.v[id].dw == k->dw;
+	return ix->names.v[id].die == k->die && ix->names.v[id].s == k->s;
+}
+
+/* Over at most MAX_CHAIN links.  False when only libdw can follow them. */
+static bool own_names(const struct die_unit *u, u64 offset, const char **name, const char **linkage)
+{
+	const char *str;
+	struct die_walk w;
+	struct die d;
+	int i;
+
+	for (i = 0; i < MAX_CHAIN; i++) {
+		if (offset < u->die || offset >= u->end)
+			return false;
+		die_walk_init(&w, u, offset);
+		if (!die_walk_next(&w, &d))
+			return false;
+		die_walk_attrs(&w, &d);
+		if (w.bad)
+			return false;
+		if (die_has(&d, DIE_LINKAGE)) {
+			str = die_string(u, &d, DIE_LINKAGE);
+			if (!str)
+				return false;
+			*linkage = *str ? str : NULL;
+			if (*linkage)
+				return true;
+		}
+		if (!*name && die_has(&d, DIE_NAME)) {
+			str = die_string(u, &d, DIE_NAME);
+			if (!str)
+				return false;
+			*name = *str ? str : NULL;
+		}
+		if (!die_has(&d, DIE_ORIGIN) && !die_has(&d, DIE_SPEC))
+			return true;
+		if (!die_reference(u, &d, die_has(&d, DIE_ORIGIN) ? DIE_ORIGIN : DIE_SPEC, &offset))
+			return false;
+	}
+	return true;
+}
+
+static void libdw_names(const struct dwarf_index *ix, Dwarf *dw, u64 offset, const char **name,
+			const char **linkage)
+{
+	const char *str;
+	Dwarf_Die die;
+	int i;
+
+	*name = *linkage = NULL;
+	if (!dw || !dwarf_offdie(dw, offset, &die))
+		return;
+	for (i = 0; i < MAX_CHAIN; i++) {
+		struct naming d;
+		Dwarf_Attribute *link;
+
+		memset(&d, 0, sizeof(d));
+		d.no_alt = ix->opts.no_alt;
+		dwarf_getattrs(&die, collect_naming, &d, 0);
+		if (d.linkage.valp && (str = dwarf_formstring(&d.linkage)) && *str) {
+			*linkage = str;
+			break;
+		}
+		if (!*name && d.name.valp && (str = dwarf_formstring(&d.name)) && *str)
+			*name = str;
+		link = d.origin.valp ? &d.origin : &d.spec;
+		if (!link->valp || !dwarf_formref_die(link, &die))
+			break;
+	}
 }
 
 /*
- * Index in names of the name that the entry at an offset leads to, over at most MAX_CHAIN links:
- * the linker's when any of them has it.
+ * Index in names of the name that the entry at an offset of a unit's body leads to: the linker's
+ * when any of the entries on the way has it.
  */
-static u32 name_of(struct dwarf_index *ix, Dwarf *dw, u64 offset)
+static u32 name_of(struct dwarf_index *ix, const struct unit *u, u64 offset)
 {
-	struct name_key key = { dw, offset };
-	u64 hash = hash_u64(offset ^ (u64)(uintptr_t)dw);
-	struct name found = { dw, offset, 0, 0, false };
-	const char *name = NULL, *linkage = NULL, *s;
-	Dwarf_Die die;
+	struct name_key key = { u->body->s, offset };
+	u64 hash = hash_u64(offset ^ (u64)(uintptr_t)key.s);
+	struct name found = { key.s, offset, 0, 0, false };
+	const char *name = NULL, *linkage = NULL;
 	u32 id = index_find(&ix->name_index, hash, name_eq, ix, &key);
-	int i;
 
 	if (id != INDEX_NONE)
 		return id;
-	if (dwarf_offdie(dw, offset, &die)) {
-		for (i = 0; i < MAX_CHAIN; i++) {
-			struct naming d;
-			Dwarf_Attribute *link;
-
-			memset(&d, 0, sizeof(d));
-			d.no_alt = ix->opts.no_alt;
-			dwarf_getattrs(&die, collect_naming, &d, 0);
-			if (d.linkage.valp && (s = dwarf_formstring(&d.linkage)) && *s) {
-				linkage = s;
-				break;
-			}
-			if (!name && d.name.valp && (s = dwarf_formstring(&d.name)) && *s)
-				name = s;
-			link = d.origin.valp ? &d.origin : &d.spec;
-			if (!link->valp || !dwarf_formref_die(link, &die))
-				break;
-		}
-	}
+	if (!own_names(u->body, offset, &name, &linkage))
+		libdw_names(ix, u->dw ? u->dw : libdw(ix), offset, &name, &linkage);
 	found.linkage = linkage != NULL;
 	if (linkage || name) {
 		found.raw = strtab_adds(ix->opts.strings, linkage ? linkage : name);
@@ -249,8 +347,29 @@ static const struct die_abbrevs *abbrevs_of(struct dwarf_index *ix, const struct
 	return a;
 }
 
-static void find_sections(Elf *elf, const char *suffix, struct die_sections *s,
-			  struct line_sections *l, u64 *bytes)
+/* A section that libdw has not unpacked. */
+static bool packed_section(struct dwarf_index *ix, Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh,
+			   struct die_section *to)
+{
+	size_t size, header = gelf_fsize(elf, ELF_T_CHDR, 1, EV_CURRENT);
+	const u8 *file = (const u8 *)elf_rawfile(elf, &size);
+	struct packed *k;
+	GElf_Chdr ch;
+
+	if (!file || sh->sh_offset > size || size - sh->sh_offset < sh->sh_size ||
+	    sh->sh_size < header || !gelf_getchdr(scn, &ch) || ch.ch_type != ELFCOMPRESS_ZLIB)
+		return false;
+	k = packed_new(file + sh->sh_offset + header, (size_t)sh->sh_size - header, ch.ch_size);
+	if (!k)
+		return false;
+	vec_push(&ix->packed, k);
+	*to = (struct die_section){ k->p, k->n, k };
+	return true;
+}
+
+/* With `l`, of the main file. */
+static void find_sections(struct dwarf_index *ix, Elf *elf, const char *suffix,
+			  struct die_sections *s, struct line_sections *l, u64 *bytes)
 {
 	const struct {
 		const char *name;
@@ -262,10 +381,11 @@ static void find_sections(Elf *elf, const char *suffix, struct die_sections *s,
 		{ "rnglists", &s->rnglists },
 		{ "addr", &s->addr },
 		{ "line", l ? &l->line : NULL },
-		{ "line_str", l ? &l->line_str : NULL },
-		{ "str", l ? &l->str : NULL },
+		{ "aranges", l ? &ix->aranges : NULL },
+		{ "line_str", l ? &s->line_str : NULL },
+		{ "str", l ? &s->str : NULL },
 	};
-	enum { STRINGS = 6 }; /* from here on */
+	enum { STRINGS = 7 }; /* from here on */
 	Elf_Scn *scn = NULL;
 	size_t names, i;
 	GElf_Ehdr eh;
@@ -302,6 +422,13 @@ static void find_sections(Elf *elf, const char *suffix, struct die_sections *s,
 		}
 		if (i == ARRAY_SIZE(wanted))
 			continue;
+		if ((sh.sh_flags & SHF_COMPRESSED) && l && !ix->dw) {
+			if (packed_section(ix, elf, scn, &sh, wanted[i].to))
+				*bytes += wanted[i].to->n;
+			else
+				ix->bad_packed = true;
+			continue;
+		}
 		/* libdw has unpacked those that it knows. */
 		if ((sh.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
 			continue;
@@ -315,6 +442,10 @@ static void find_sections(Elf *elf, const char *suffix, struct die_sections *s,
 			while (wanted[i].to->n && wanted[i].to->p[wanted[i].to->n - 1])
 				wanted[i].to->n--;
 		*bytes += data->d_size;
+	}
+	if (l) {
+		l->str = s->str;
+		l->line_str = s->line_str;
 	}
 }
 
@@ -358,7 +489,7 @@ static void find_split(struct dwarf_index *ix, struct unit *u)
 	int r;
 
 	memset(&split, 0, sizeof(split));
-	if (ix->opts.no_alt || !dwarf_offdie(ix->dw, u->head.die, &own))
+	if (!libdw(ix) || ix->opts.no_alt || !dwarf_offdie(ix->dw, u->head.die, &own))
 		return;
 	if (dwarf_attr(&own, DW_AT_dwo_name, &a) || dwarf_attr(&own, DW_AT_GNU_dwo_name, &a))
 		name = dwarf_formstring(&a);
@@ -373,7 +504,7 @@ static void find_split(struct dwarf_index *ix, struct unit *u)
 	}
 	dw = dwarf_cu_getdwarf(split.cu);
 	sp = xcalloc(1, sizeof(*sp));
-	find_sections(dwarf_getelf(dw), ".dwo", &sp->s, NULL, &bytes);
+	find_sections(ix, dwarf_getelf(dw), ".dwo", &sp->s, NULL, &bytes);
 	sp->s.addr = ix->s.addr;
 	sp->s.ranges = ix->s.ranges;
 	while ((r = die_unit_read(&sp->s, &offset, &sp->unit)))
@@ -398,7 +529,6 @@ static void unit_body(struct dwarf_index *ix, struct unit *u)
 	if (u->body)
 		return;
 	u->head.abbrevs = abbrevs_of(ix, &u->head);
-	u->dw = ix->dw;
 	if (u->skeleton)
 		find_split(ix, u);
 	if (!u->body)
@@ -491,19 +621,37 @@ static void index_deep(struct dwarf_index *ix, struct unit *u)
 	collect_functions(ix, u, true);
 }
 
+static const char *comp_dir_of(struct dwarf_index *ix, const struct unit *u)
+{
+	struct die_walk w;
+	struct die d;
+	const char *str = NULL;
+	Dwarf_Attribute a;
+	Dwarf_Die die;
+
+	die_walk_init(&w, &u->head, u->head.die);
+	if (u->head.abbrevs && die_walk_next(&w, &d)) {
+		die_walk_attrs(&w, &d);
+		if (!w.bad && !die_has(&d, DIE_COMP_DIR))
+			return NULL;
+		str = w.bad ? NULL : die_string(&u->head, &d, DIE_COMP_DIR);
+	}
+	if (!str && libdw(ix) && dwarf_offdie(ix->dw, u->head.die, &die) &&
+	    dwarf_attr(&die, DW_AT_comp_dir, &a))
+		str = dwarf_formstring(&a);
+	return str;
+}
+
 static void index_lines(struct dwarf_index *ix, struct unit *u)
 {
 	const char *comp_dir = NULL;
-	Dwarf_Die die;
-	Dwarf_Attribute a;
 
 	if (u->has_lines)
 		return;
 	u->has_lines = true;
 	if (u->stmt_list == UINT64_MAX || !ix->budget)
 		return;
-	if (dwarf_offdie(ix->dw, u->head.die, &die) && dwarf_attr(&die, DW_AT_comp_dir, &a))
-		comp_dir = dwarf_formstring(&a);
+	comp_dir = comp_dir_of(ix, u);
 	u->lines = xmalloc(sizeof(*u->lines));
 	line_table_init(u->lines, &ix->lines, u->stmt_list, u->head.address_size, comp_dir,
 			ix->code->r.n ? ix->code : NULL);
@@ -537,73 +685,207 @@ static bool mangles(u64 language)
 	}
 }
 
-static void index_units(struct dwarf_index *ix)
+/*
+ * Reads the own entry of a unit whose header was read; its ranges are appended to `spans` with `id`
+ * when that is not NULL.  False when it holds no code of its own.
+ */
+static bool unit_read(struct dwarf_index *ix, struct unit *u, struct die_abbrevs *first, u32 id,
+		      struct ranges *spans, bool *says_where)
 {
-	struct ranges spans = { { NULL, 0, 0 } };
-	struct die_abbrevs first;
-	u64 end = 0, offset = 0;
-	struct die_unit head;
-	size_t i;
-	int r;
+	struct die_unit *head = &u->head;
+	struct die_walk w;
+	struct die d;
+	u64 steps = 1;
 
-	memset(&first, 0, sizeof(first));
-	while ((r = die_unit_read(&ix->s, &offset, &head)) && ix->budget) {
-		struct unit u = { .stmt_list = UINT64_MAX };
-		u32 id = (u32)ix->units.n;
-		size_t before = spans.r.n;
-		struct die_walk w;
-		struct die d;
-		u64 steps = 1;
-
-		if (r < 0 || (head.type != DW_UT_compile && head.type != DW_UT_skeleton))
-			continue;
-		/* Only the entry of the unit itself: the rest of the table is for units that are
-		 * touched. */
-		die_abbrevs_read(&first, &head, die_first_code(&head), &steps);
-		spend(ix, steps);
-		head.abbrevs = &first;
-		die_walk_init(&w, &head, head.die);
-		if (!die_walk_next(&w, &d) ||
-		    (d.tag != DW_TAG_compile_unit && d.tag != DW_TAG_skeleton_unit))
-			continue;
-		die_walk_attrs(&w, &d);
-		die_unit_bases(&head, &d);
-		u.head = head;
-		u.skeleton = head.type == DW_UT_skeleton || die_has(&d, DIE_DWO_NAME);
-		if (die_has(&d, DIE_STMT_LIST))
-			u.stmt_list = die_number(&head, &d, DIE_STMT_LIST);
-		u.mangles = mangles(die_number(&head, &d, DIE_LANGUAGE));
-		add_ranges(ix, &head, &d, id, &spans);
-		u.head.ranges_base = die_number(&head, &d,
-						DIE_GNU_RANGES_BASE); /* for the split unit alone */
-		u.head.abbrevs = NULL;
-		vec_push(&ix->units, u);
-		if (spans.r.n == before && !die_has(&d, DIE_RANGES) && !die_has(&d, DIE_HIGH)) {
-			/* A unit that does not say where its code is: its functions do, or it has
-			 * none. */
-			struct unit *p = &ix->units.v[id];
-
-			index_functions(ix, p);
-			for (i = 0; i < p->ranges.r.n; i++)
-				vec_push(&spans.r, ((struct range){ p->ranges.r.v[i].lo,
-								    p->ranges.r.v[i].hi, id }));
-		}
+	if (head->type != DW_UT_compile && head->type != DW_UT_skeleton)
+		return false;
+	/* Only the entry of the unit itself: the rest of the table is for units that are touched.
+	 */
+	die_abbrevs_read(first, head, die_first_code(head), &steps);
+	spend(ix, steps);
+	head->abbrevs = first;
+	die_walk_init(&w, head, head->die);
+	if (!die_walk_next(&w, &d) ||
+	    (d.tag != DW_TAG_compile_unit && d.tag != DW_TAG_skeleton_unit)) {
+		head->abbrevs = NULL;
+		return false;
 	}
-	die_abbrevs_release(&first);
-	/* Bodies were set while the array could still move. */
-	for (i = 0; i < ix->units.n; i++)
-		if (ix->units.v[i].indexed && !ix->units.v[i].skeleton)
-			ix->units.v[i].body = &ix->units.v[i].head;
-	if (spans.r.n)
-		qsort(spans.r.v, spans.r.n, sizeof(*spans.r.v), span_cmp);
-	ix->spans.v = spans.r.v;
-	ix->spans.n = spans.r.n;
-	ix->spans.cap = spans.r.cap;
+	die_walk_attrs(&w, &d);
+	die_unit_bases(head, &d);
+	u->skeleton = head->type == DW_UT_skeleton || die_has(&d, DIE_DWO_NAME);
+	if (die_has(&d, DIE_STMT_LIST))
+		u->stmt_list = die_number(head, &d, DIE_STMT_LIST);
+	u->language = die_number(head, &d, DIE_LANGUAGE);
+	if (spans) {
+		size_t before = spans->r.n;
+
+		add_ranges(ix, head, &d, id, spans);
+		*says_where = spans->r.n != before || die_has(&d, DIE_RANGES) ||
+			      die_has(&d, DIE_HIGH);
+	}
+	head->ranges_base = die_number(head, &d,
+				       DIE_GNU_RANGES_BASE); /* for the split unit alone */
+	head->abbrevs = NULL;
+	u->known = true;
+	return true;
+}
+
+static struct unit *unit_new(void)
+{
+	struct unit *u = xcalloc(1, sizeof(*u));
+
+	u->stmt_list = UINT64_MAX;
+	return u;
+}
+
+static void unit_free(struct unit *u)
+{
+	vec_release(&u->functions);
+	vec_release(&u->ranges.r);
+	vec_release(&u->scopes);
+	vec_release(&u->segs);
+	if (u->lines)
+		line_table_release(u->lines);
+	free(u->lines);
+	free(u);
+}
+
+static void take_spans(struct dwarf_index *ix, struct ranges *spans)
+{
+	u64 end = 0;
+	size_t i;
+
+	if (spans->r.n)
+		qsort(spans->r.v, spans->r.n, sizeof(*spans->r.v), span_cmp);
+	ix->spans.v = spans->r.v;
+	ix->spans.n = spans->r.n;
+	ix->spans.cap = spans->r.cap;
+	ix->span_ends.n = 0;
 	vec_reserve(&ix->span_ends, ix->spans.n);
 	for (i = 0; i < ix->spans.n; i++) {
 		end = MAX(end, ix->spans.v[i].hi);
 		vec_push(&ix->span_ends, end);
 	}
+}
+
+static void index_units(struct dwarf_index *ix)
+{
+	struct ranges spans = { { NULL, 0, 0 } };
+	struct die_abbrevs first;
+	struct unit *u = NULL;
+	u64 offset = 0;
+	size_t i;
+	int r;
+
+	memset(&first, 0, sizeof(first));
+	for (;;) {
+		u32 id = (u32)ix->units.n;
+		bool says_where;
+
+		if (!u)
+			u = unit_new();
+		r = die_unit_read(&ix->s, &offset, &u->head);
+		if (!r || !ix->budget)
+			break;
+		if (r < 0 || !unit_read(ix, u, &first, id, &spans, &says_where))
+			continue;
+		vec_push(&ix->units, u);
+		if (!says_where) {
+			/* A unit that does not say where its code is: its functions do, or it has
+			 * none. */
+			index_functions(ix, u);
+			for (i = 0; i < u->ranges.r.n; i++)
+				vec_push(&spans.r, ((struct range){ u->ranges.r.v[i].lo,
+								    u->ranges.r.v[i].hi, id }));
+		}
+		u = NULL;
+	}
+	unit_free(u);
+	die_abbrevs_release(&first);
+	take_spans(ix, &spans);
+}
+
+/*
+ * The units that .debug_aranges tells of (section 6.1.2 of the standards).  Where .debug_info is
+ * packed this tells how far it must be unpacked.  Others are found by index_units() when an address
+ * is in none of these.
+ */
+static void index_aranges(struct dwarf_index *ix)
+{
+	struct ranges spans = { { NULL, 0, 0 } };
+	const struct ranges *code = ix->code;
+	struct cursor all;
+
+	die_section_need(&ix->aranges, ix->aranges.n);
+	cursor_init(&all, ix->aranges.p, ix->aranges.n, ix->s.swap);
+	while (cursor_left(&all) && ix->budget) {
+		const u8 *start = all.p;
+		u64 len = cursor_u32(&all), offset, lo, hi;
+		bool dwarf64 = len == UINT32_MAX;
+		struct cursor c;
+		u32 id = (u32)ix->units.n;
+		size_t pad;
+		u8 width;
+
+		if (dwarf64)
+			len = cursor_u64(&all);
+		if (all.bad || len > cursor_left(&all))
+			break;
+		cursor_init(&c, all.p, (size_t)len, ix->s.swap);
+		cursor_skip(&all, len);
+		if (cursor_u16(&c) != 2)
+			continue;
+		offset = dwarf64 ? cursor_u64(&c) : cursor_u32(&c);
+		width = cursor_u8(&c);
+		if (cursor_u8(&c) || (width != 4 && width != 8))
+			continue;
+		/* Pairs begin at a multiple of their size from the set's start. */
+		pad = (size_t)(c.p - start) % (2u * width);
+		cursor_skip(&c, pad ? 2u * width - pad : 0);
+		while (cursor_left(&c) >= 2u * width && spend(ix, 1)) {
+			lo = width == 8 ? cursor_u64(&c) : cursor_u32(&c);
+			hi = width == 8 ? cursor_u64(&c) : cursor_u32(&c);
+			if (!lo && !hi)
+				break;
+			hi += lo;
+			if (hi > lo &&
+			    (code->r.n ? ranges_find(code->r.v, code->r.n, lo) != NULL : lo != 0))
+				vec_push(&spans.r, ((struct range){ lo, hi, id }));
+		}
+		if (spans.r.n && spans.r.v[spans.r.n - 1].id == id) {
+			struct unit *u = unit_new();
+
+			u->head.offset = offset;
+			vec_push(&ix->units, u);
+		}
+	}
+	take_spans(ix, &spans);
+}
+
+/* Reads a unit that .debug_aranges named. */
+static bool unit_known(struct dwarf_index *ix, struct unit *u)
+{
+	struct die_abbrevs first;
+	u64 offset = u->head.offset;
+
+	if (!u->known && !u->tried && ix->budget) {
+		u->tried = true;
+		memset(&first, 0, sizeof(first));
+		if (die_unit_read(&ix->s, &offset, &u->head) > 0)
+			unit_read(ix, u, &first, 0, NULL, NULL);
+		die_abbrevs_release(&first);
+	}
+	return u->known;
+}
+
+static void forget_units(struct dwarf_index *ix)
+{
+	size_t i;
+
+	for (i = 0; i < ix->units.n; i++)
+		unit_free(ix->units.v[i]);
+	ix->units.n = 0;
+	vec_release(&ix->spans);
 }
 
 /* ---- functions ---- */
@@ -700,7 +982,7 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 		const struct name *name;
 
 		if (s->name == INDEX_NONE)
-			s->name = name_of(ix, u->dw, s->die);
+			s->name = name_of(ix, u, s->die);
 		name = &ix->names.v[s->name];
 		/* An inlined function without a name says nothing that its caller does not say. */
 		if (last || (name->shown && n < MAX_FRAMES && !ix->opts.no_inline)) {
@@ -713,7 +995,7 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 		}
 		if (last) {
 			hit->name = name->raw;
-			hit->short_name = u->mangles && !name->linkage;
+			hit->short_name = mangles(u->language) && !name->linkage;
 			break;
 		}
 		file = u->lines ? line_table_file(u->lines, s->call_file, ix->opts.strings) : 0;
@@ -722,8 +1004,8 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 	}
 }
 
-void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symframes *out,
-			struct dwarf_hit *hit)
+static void lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symframes *out,
+		   struct dwarf_hit *hit)
 {
 	size_t lo = 0, hi = ix->spans.n, tried;
 
@@ -744,7 +1026,9 @@ void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symf
 		if (addr >= span->hi)
 			continue;
 		tried++;
-		u = &ix->units.v[span->id];
+		u = ix->units.v[span->id];
+		if (!unit_known(ix, u))
+			continue;
 		index_functions(ix, u);
 		if (deep)
 			index_deep(ix, u);
@@ -758,6 +1042,7 @@ void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symf
 					: 0;
 			hit->line = row ? row->line : 0;
 			hit->unit = true;
+			hit->assembler = u->language == DW_LANG_Mips_Assembler;
 		}
 		if (r) {
 			hit->function = true;
@@ -769,56 +1054,84 @@ void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symf
 	}
 }
 
+void dwarf_index_lookup(struct dwarf_index *ix, u64 addr, bool deep, struct symframes *out,
+			struct dwarf_hit *hit)
+{
+	size_t i;
+
+	lookup(ix, addr, deep, out, hit);
+	/* Units of assembler mostly have no functions, and overlap no others. */
+	if (ix->some && !hit->function && !hit->assembler) {
+		ix->some = false;
+		forget_units(ix);
+		index_units(ix);
+		lookup(ix, addr, deep, out, hit);
+	}
+	for (i = 0; i < ix->packed.n; i++)
+		ix->bad_packed |= ix->packed.v[i]->bad;
+	if (UNLIKELY(ix->bad_packed)) {
+		if (!ix->told)
+			diag_addf(ix->opts.diag, DIAG_SYMBOL_FILE, 1,
+				  "'%s': its debug information cannot be unpacked", ix->path);
+		ix->told = true;
+	}
+}
+
 /* ---- open and close ---- */
 
-/* Opens dwz's file. Left to itself libdw would look for it at the first reference, in this
- * machine's folders and on servers. */
-static void find_alt(struct dwarf_index *ix)
+/*
+ * Whether libdw is needed anyhow: it alone knows how to open other files, by indices into tables
+ * and the packed sections of old (.zdebug_*).
+ */
+static bool needs_libdw(Elf *elf)
 {
-	const char *name;
-	const void *id;
-	ssize_t n = dwelf_dwarf_gnu_debugaltlink(ix->dw, &name, &id);
-	char *path = NULL;
+	static const char *const alone[] = { ".gnu_debugaltlink", ".debug_addr",
+					     ".debug_str_offsets", ".zdebug_info" };
+	Elf_Scn *scn = NULL;
+	bool packed = false;
+	size_t names, i;
 
-	if (n <= 0 || ix->opts.no_alt)
-		return;
-	if (!ix->opts.find_alt) {
-		ix->opts.no_alt = !may_open(ix, NULL, name);
-		return;
+	if (elf_getshdrstrndx(elf, &names))
+		return true;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
+		GElf_Shdr sh;
+
+		if (!gelf_getshdr(scn, &sh) || !(name = elf_strptr(elf, names, sh.sh_name)))
+			continue;
+		for (i = 0; i < ARRAY_SIZE(alone); i++)
+			if (!strcmp(name, alone[i]))
+				return true;
+		packed |= sh.sh_flags & SHF_COMPRESSED && !strcmp(name, ".debug_info");
 	}
-	path = ix->opts.find_alt(ix->opts.ctx, ix->path, name, id, (size_t)n);
-	ix->alt_fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-	ix->alt = ix->alt_fd >= 0 ? dwarf_begin(ix->alt_fd, DWARF_C_READ) : NULL;
-	if (ix->alt)
-		dwarf_setalt(ix->dw, ix->alt);
-	else
-		ix->opts.no_alt = true;
-	free(path);
+	return !packed;
 }
 
 struct dwarf_index *dwarf_index_new(Elf *elf, const char *path, const struct ranges *code,
 				    const struct symfile_opts *opts, struct error *err)
 {
-	struct dwarf_index *ix;
-	Dwarf *dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	struct dwarf_index *ix = xcalloc(1, sizeof(*ix));
 	u64 bytes = 0;
 
-	if (!dw) {
-		error_set(err, "'%s': %s", path, dwarf_errmsg(-1));
-		return NULL;
-	}
-	ix = xcalloc(1, sizeof(*ix));
-	ix->dw = dw;
+	ix->elf = elf;
 	ix->path = path;
 	ix->code = code;
 	ix->opts = *opts;
 	ix->alt_fd = -1;
-	find_alt(ix);
+	if (needs_libdw(elf) && !libdw(ix)) {
+		error_set(err, "'%s': %s", path, dwarf_errmsg(-1));
+		free(ix);
+		return NULL;
+	}
 	index_init(&ix->name_index);
 	index_init(&ix->abbrev_index);
-	find_sections(elf, "", &ix->s, &ix->lines, &bytes);
+	find_sections(ix, elf, "", &ix->s, &ix->lines, &bytes);
 	ix->budget = 4 * bytes + 1000000;
-	index_units(ix);
+	ix->some = ix->s.info.packed && ix->aranges.n;
+	if (ix->some)
+		index_aranges(ix);
+	else
+		index_units(ix);
 	return ix;
 }
 
@@ -828,28 +1141,20 @@ void dwarf_index_free(struct dwarf_index *ix)
 
 	if (!ix)
 		return;
-	for (i = 0; i < ix->units.n; i++) {
-		struct unit *u = &ix->units.v[i];
-
-		vec_release(&u->functions);
-		vec_release(&u->ranges.r);
-		vec_release(&u->scopes);
-		vec_release(&u->segs);
-		if (u->lines)
-			line_table_release(u->lines);
-		free(u->lines);
-	}
+	forget_units(ix);
 	for (i = 0; i < ix->abbrevs.n; i++) {
 		die_abbrevs_release(ix->abbrevs.v[i]);
 		free(ix->abbrevs.v[i]);
 	}
 	for (i = 0; i < ix->splits.n; i++)
 		free(ix->splits.v[i]);
+	for (i = 0; i < ix->packed.n; i++)
+		packed_free(ix->packed.v[i]);
+	vec_release(&ix->packed);
 	vec_release(&ix->splits);
 	vec_release(&ix->abbrevs);
 	index_release(&ix->abbrev_index);
 	vec_release(&ix->units);
-	vec_release(&ix->spans);
 	vec_release(&ix->span_ends);
 	vec_release(&ix->names);
 	vec_release(&ix->parents);

@@ -201,6 +201,26 @@ static const struct symfile_ops system_map_ops = { "System.map", ksyms_lookup, k
 static const struct symfile_ops map_ops = { "map", ksyms_lookup, ksyms_free };
 static const struct symfile_ops xensyms_ops = { "xensyms", ksyms_lookup, ksyms_free };
 
+/* Most tables are sorted by address already: then only symbols at one address must be. */
+static void sort(struct ksyms *k)
+{
+	struct ksym *s = k->syms.v;
+	size_t n = k->syms.n, i, from;
+
+	for (i = 1; i < n && s[i - 1].lo <= s[i].lo; i++)
+		;
+	if (n && i < n) {
+		qsort(s, n, sizeof(*s), ksym_cmp);
+		return;
+	}
+	for (i = 0; i < n;) {
+		for (from = i++; i < n && s[i].lo == s[from].lo;)
+			i++;
+		if (i - from > 1)
+			qsort(s + from, i - from, sizeof(*s), ksym_cmp);
+	}
+}
+
 static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *err)
 {
 	const char *p = (const char *)k->map.p, *end = p + k->map.n;
@@ -208,6 +228,7 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 	u64 lines = 0, bad = 0, zero = 0;
 	size_t i, n = 0;
 
+	vec_reserve(&k->syms, k->map.n / 48);
 	for (; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p)), *eol = nl ? nl : end;
 		struct line l;
@@ -249,8 +270,7 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 				 k->f.path);
 	if (bad)
 		diag_addf(k->f.opts.diag, DIAG_BAD_LINE, bad, "'%s': no symbol", k->f.path);
-	if (k->syms.n)
-		qsort(k->syms.v, k->syms.n, sizeof(*k->syms.v), ksym_cmp);
+	sort(k);
 	/* One an address, and of those without a name one a run. */
 	for (i = 0; i < k->syms.n; i++) {
 		struct ksym *s = &k->syms.v[i];

@@ -59,12 +59,6 @@ static u64 offset_of_size(struct cursor *c, bool dwarf64)
 	return dwarf64 ? cursor_u64(c) : cursor_u32(c);
 }
 
-/* String of a string section, or NULL. */
-static const char *section_str(const struct die_section *s, u64 off)
-{
-	return off < s->n ? (const char *)s->p + off : NULL;
-}
-
 /* A string inside the header; one that no NUL ends is none. */
 static const char *inline_str(struct cursor *c)
 {
@@ -84,8 +78,10 @@ static void entry_value(struct cursor *c, u64 form, const struct header *h,
 {
 	switch (form) {
 	case FORM_STRING: *str = inline_str(c); break;
-	case FORM_LINE_STRP: *str = section_str(&s->line_str, offset_of_size(c, h->dwarf64)); break;
-	case FORM_STRP: *str = section_str(&s->str, offset_of_size(c, h->dwarf64)); break;
+	case FORM_LINE_STRP:
+		*str = die_section_string(&s->line_str, offset_of_size(c, h->dwarf64));
+		break;
+	case FORM_STRP: *str = die_section_string(&s->str, offset_of_size(c, h->dwarf64)); break;
 	case FORM_DATA1: *num = cursor_u8(c); break;
 	case FORM_DATA2: *num = cursor_u16(c); break;
 	case FORM_DATA4: *num = cursor_u32(c); break;
@@ -332,6 +328,7 @@ void line_table_init(struct line_table *t, const struct line_sections *s, u64 of
 		t->bad = true;
 		return;
 	}
+	die_section_need(&s->line, offset + 12);
 	cursor_init(&c, s->line.p + offset, s->line.n - (size_t)offset, s->swap);
 	unit = cursor_u32(&c);
 	if (unit == UINT32_MAX) {
@@ -343,6 +340,7 @@ void line_table_init(struct line_table *t, const struct line_sections *s, u64 of
 		unit = cursor_left(&c);
 	}
 	c.end = c.p + unit;
+	die_section_need(&s->line, (u64)(c.end - s->line.p));
 	t->bytes = unit;
 	h.version = cursor_u16(&c);
 	h.address_size = address_size;

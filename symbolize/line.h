@@ -10,8 +10,7 @@
 
 #include "symbolize/die.h"
 
-/* Sections a table is made of; borrowed, uncompressed, may be empty. Those of strings must end in
- * NUL. */
+/* Sections a table is made of; borrowed, may be empty. Those of strings must end in NUL. */
 struct line_sections {
 	struct die_section line, line_str, str;
 	bool swap; /* of the other byte order than this machine */

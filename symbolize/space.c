@@ -80,8 +80,7 @@ static struct mm *mm_copy(struct spaces *sp, const struct mm *from)
 	return mm;
 }
 
-/* Number of the first mapping that ends behind `addr`. */
-static size_t mm_lower(const struct mm *mm, u64 addr)
+size_t mm_lower(const struct mm *mm, u64 addr)
 {
 	size_t lo = 0, hi = mm->maps.n, mid;
 

@@ -82,6 +82,8 @@ void spaces_exec(struct spaces *sp, u32 pid);
 void spaces_exit(struct spaces *sp, u32 pid);
 u64 spaces_generation(const struct spaces *sp, u32 pid);
 
+/* Number of the first mapping that ends behind `addr`. */
+size_t mm_lower(const struct mm *mm, u64 addr);
 /* The mapping that holds `addr`, or NULL. */
 const struct mapping *mm_find(const struct mm *mm, u64 addr);
 

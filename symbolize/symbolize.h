@@ -39,6 +39,7 @@ struct sym_opts {
 	bool no_inline;
 	bool raw_names;    /* no demangling, keep .isra.0, .part.0, .cold */
 	bool debuginfod;   /* may ask a server (DEBUGINFOD_URLS) */
+	bool libdwfl;      /* every stack is unwound by it, plain ones too (tests) */
 	bool offline_only; /* nothing of this machine's own system: only dirs and symfs (tests) */
 };
 

@@ -5,9 +5,10 @@
  *
  * One Dwfl an address space, kept as long as no mapping that it knows changes; modules are reported
  * to it when the walk first reaches them, so a process with a hundred libraries costs what its
- * stacks touch.  ELF handles are shared by all processes that map the file.  Where there is no
- * unwind information (JIT code, files that were not found), libdwfl's backends follow the frame
- * pointer.
+ * stacks touch.  ELF handles are shared by all processes that map the file.  On x86-64 a stack
+ * whose frames all have plain rows of CFI (symbolize/cfi.h) is walked here, with the same result.
+ * Where there is no unwind information (JIT code, files that were not found), libdwfl's backends
+ * follow the frame pointer.
  *
  * Register orders: perf's from arch/{x86,arm64}/include/uapi/asm/perf_regs.h, DWARF's from the
  * psABI documents.
@@ -18,12 +19,17 @@
 #include <gelf.h>
 #include <unistd.h>
 
+#include "symbolize/cfi.h"
 #include "symbolize/internal.h"
 
 /* Address spaces whose state is kept. */
 #define MAX_UNWINDERS 128
 /* A failed read this far above the saved piece of stack is one of the stack. */
 #define STACK_REACH (64ULL << 20)
+/* Mappings before and behind an address that are looked at for one that it lies beside; segments of
+ * their files that one stack may have looked at. */
+#define BESIDE    8
+#define MAX_STEPS (1u << 20)
 
 /* The file with the code of a module. */
 struct elf_file {
@@ -33,6 +39,7 @@ struct elf_file {
 	size_t size;
 	u64 low, high; /* link-time range of what is loaded */
 	VEC(GElf_Phdr) loads;
+	struct cfi *cfi; /* NULL: not asked for yet */
 };
 
 struct unwinder {
@@ -63,6 +70,7 @@ struct unwinders {
 	struct sym_unwound *pcs;
 	size_t n, max;
 	bool ran_out; /* the last failed read was above the saved piece */
+	u32 steps;    /* that reads from files may still take */
 };
 
 /* perf register number -> DWARF register number, -1: no register of the walk. */
@@ -122,6 +130,7 @@ static void elf_file_close(struct elf_file *e)
 {
 	if (!e)
 		return;
+	cfi_free(e->cfi);
 	elf_end(e->elf);
 	close(e->fd);
 	vec_release(&e->loads);
@@ -270,7 +279,7 @@ static bool read_file(struct unwinders *u, u64 addr, size_t width, u64 *value)
 	const struct mapping *map = mm_find(u->mm, addr);
 	struct elf_file *e;
 	u64 off, bias;
-	size_t i;
+	size_t i, last;
 
 	if (map) {
 		e = module_elf(u->s, &u->s->modules.v[map->module]);
@@ -282,11 +291,14 @@ static bool read_file(struct unwinders *u, u64 addr, size_t width, u64 *value)
 	}
 	/* Recordings usually tell executable mappings only: read-only data of the same file lies
 	 * beside them. */
-	for (i = 0; i < u->mm->maps.n; i++) {
+	i = mm_lower(u->mm, addr);
+	for (i = i > BESIDE ? i - BESIDE : 0, last = MIN(i + 2 * BESIDE, u->mm->maps.n); i < last;
+	     i++) {
 		map = &u->mm->maps.v[i];
 		e = u->s->modules.v[map->module].elf;
-		if (!e || !offset_to_vaddr(e, map->pgoff, &bias))
+		if (!e || u->steps < 2 * e->loads.n || !offset_to_vaddr(e, map->pgoff, &bias))
 			continue;
+		u->steps -= (u32)(2 * e->loads.n);
 		bias = map->start - bias;
 		for (size_t k = 0; k < e->loads.n; k++) {
 			const GElf_Phdr *ph = &e->loads.v[k];
@@ -307,7 +319,7 @@ static bool read_file(struct unwinders *u, u64 addr, size_t width, u64 *value)
 static bool memory_read(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *arg)
 {
 	struct unwinders *u = arg;
-	size_t width = u->uw->wide ? 8 : 4;
+	size_t width = u->mach == MACHINE_I386 ? 4 : 8;
 	u64 off = addr - u->sp, value;
 
 	(void)dwfl;
@@ -480,6 +492,101 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	return u->n == u->max ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
+/* ---- plain stacks on x86-64 ---- */
+
+struct plain {
+	u64 reg[CFI_REGS];
+	u32 have; /* bit i: reg[i] has a value */
+};
+
+/* The registers of the caller; those that cannot be read have no value. */
+static void plain_step(struct unwinders *u, const struct cfi_row *row, const struct plain *in,
+		       struct plain *out)
+{
+	bool have_cfa = in->have >> row->cfa_reg & 1;
+	u64 cfa = in->reg[row->cfa_reg] + (u64)(s64)row->cfa_off;
+	Dwarf_Word v;
+	int i;
+
+	out->have = 0;
+	for (i = 0; i < CFI_REGS; i++) {
+		u64 at = cfa + (u64)(s64)row->off[i];
+
+		switch ((enum cfi_rule)row->rule[i]) {
+		case CFI_UNDEFINED: continue;
+		case CFI_SAME:
+			if (!(in->have >> i & 1))
+				continue;
+			v = in->reg[i];
+			break;
+		case CFI_SAVED:
+			if (!have_cfa || !memory_read(NULL, at, &v, u))
+				continue;
+			break;
+		case CFI_VALUE:
+			if (!have_cfa)
+				continue;
+			v = at;
+			break;
+		}
+		out->reg[i] = v;
+		out->have |= 1u << i;
+	}
+}
+
+static const struct cfi_row *plain_row(struct unwinders *u, u64 pc)
+{
+	const struct mapping *map = mm_find(u->mm, pc);
+	const struct cfi_row *row;
+	struct elf_file *e;
+	u64 vaddr;
+
+	e = map ? module_elf(u->s, &u->s->modules.v[map->module]) : NULL;
+	if (!e || !offset_to_vaddr(e, map->pgoff, &vaddr))
+		return NULL;
+	/* What libdwfl would not take as a module. */
+	if (map->start - vaddr + e->high <= map->start - vaddr + e->low)
+		return NULL;
+	if (!e->cfi)
+		e->cfi = cfi_new(e->elf);
+	row = cfi_find(e->cfi, pc - (map->start - vaddr));
+	return row->plain ? row : NULL;
+}
+
+/*
+ * Walks the stack as libdwfl would, frame by frame: on_frame() says when a walk ends.  False when
+ * there is anything that is not plain.
+ */
+static bool plain_walk(struct unwinders *u)
+{
+	struct plain a = { .have = 0 }, b, *in = &a, *out = &b, *swap;
+	size_t i;
+	u64 pc = u->ip;
+
+	if (u->mach != MACHINE_X86_64)
+		return false;
+	for (i = 0; i < ARRAY_SIZE(x86_64_regs); i++)
+		if (x86_64_regs[i] >= 0 &&
+		    reg_value(u->regs, (unsigned int)i, &in->reg[x86_64_regs[i]]))
+			in->have |= 1u << x86_64_regs[i];
+	for (;;) {
+		const struct cfi_row *row = plain_row(u, u->n ? pc - 1 : pc);
+
+		if (!row)
+			return false;
+		u->ran_out = false;
+		plain_step(u, row, in, out);
+		u->pcs[u->n].pc = pc;
+		u->pcs[u->n].kind = u->n ? ADDR_RETURN : ADDR_EXACT;
+		if (++u->n == u->max || !(out->have >> CFI_RA & 1) || !out->reg[CFI_RA])
+			return true;
+		pc = out->reg[CFI_RA];
+		swap = in;
+		in = out;
+		out = swap;
+	}
+}
+
 /* ---- the public part ---- */
 
 static int machine_of(const struct sym_regs *r)
@@ -510,17 +617,22 @@ size_t sym_unwind(struct symbolizer *s, u32 pid, u32 tid, const struct sym_regs 
 	if (!reg_value(regs, mach == MACHINE_AARCH64 ? PERF_ARM64_PC : PERF_X86_IP, &u->ip) ||
 	    !reg_value(regs, mach == MACHINE_AARCH64 ? PERF_ARM64_SP : PERF_X86_SP, &u->sp))
 		return 0;
-	u->uw = unwinder_get(u, u->mm);
-	if (!u->uw)
-		return 0;
 	u->stack = stack;
 	u->stack_size = stack_size;
 	u->pcs = pcs;
 	u->n = 0;
 	u->max = max;
 	u->ran_out = false;
-	report_module(u, u->ip);
-	dwfl_getthread_frames(u->uw->dwfl, 1, on_frame, u);
+	u->steps = MAX_STEPS;
+	if (s->opts.libdwfl || !plain_walk(u)) {
+		u->n = 0;
+		u->ran_out = false;
+		u->uw = unwinder_get(u, u->mm);
+		if (!u->uw)
+			return 0;
+		report_module(u, u->ip);
+		dwfl_getthread_frames(u->uw->dwfl, 1, on_frame, u);
+	}
 	*truncated = u->ran_out;
 	return u->n;
 }

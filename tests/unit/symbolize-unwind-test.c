@@ -80,9 +80,11 @@ static void free_dump(struct dump *d)
 	free(d->stack);
 }
 
+static bool by_libdwfl;
+
 static struct symbolizer *symbolizer_for(struct dump *d, u32 pid, const char *const *symfs)
 {
-	struct sym_opts opts = { .symfs = symfs, .offline_only = true };
+	struct sym_opts opts = { .symfs = symfs, .offline_only = true, .libdwfl = by_libdwfl };
 	struct symbolizer *s = sym_new(&opts, &strings, &diag);
 	size_t i;
 
@@ -256,10 +258,11 @@ static void test_frame_pointer(void)
 static void test_hostile(void)
 {
 	struct sym_regs regs = { .abi = 2, .mask = X86_MASK };
-	struct sym_unwound pcs[MAX_PCS];
-	struct symbolizer *s;
-	bool truncated, within = true;
-	u64 seed = 1, saved[20];
+	struct sym_unwound pcs[MAX_PCS], theirs[MAX_PCS];
+	struct symbolizer *s, *libdwfl;
+	bool truncated, theirs_truncated, within = true;
+	u64 seed = 1, saved[20], differ = 0, deep = 0;
+	u8 *stack;
 	struct dump d;
 	size_t i, k, n;
 
@@ -267,10 +270,18 @@ static void test_hostile(void)
 	if (!OK(read_dump(&d, "dump")))
 		return;
 	s = symbolizer_for(&d, 10, root);
+	by_libdwfl = true;
+	libdwfl = symbolizer_for(&d, 10, root);
+	by_libdwfl = false;
 	regs.values = d.regs;
 	memcpy(saved, d.regs, sizeof(saved));
+	stack = xmalloc(d.stack_n);
+	memcpy(stack, d.stack, d.stack_n);
 	for (i = 0; i < 3000; i++) {
 		memcpy(d.regs, saved, sizeof(saved));
+		/* Damage heaps up for a while. */
+		if (!(i % 4))
+			memcpy(d.stack, stack, d.stack_n);
 		for (k = 0; k < 1 + i % 40; k++) {
 			seed = hash_u64(seed);
 			d.stack[seed % MIN(d.stack_n, 4096)] = (u8)(seed >> 40);
@@ -286,9 +297,19 @@ static void test_hostile(void)
 		n = sym_unwind(s, 10, 10, &regs, d.stack, i % 5 ? d.stack_n : seed % 200, pcs,
 			       MAX_PCS, &truncated);
 		within &= n <= MAX_PCS;
+		deep += n > 3;
+		/* Plain stacks are walked by ourselves: that must not be seen. */
+		differ += sym_unwind(libdwfl, 10, 10, &regs, d.stack,
+				     i % 5 ? d.stack_n : seed % 200, theirs, MAX_PCS,
+				     &theirs_truncated) != n ||
+			  !equal(pcs, theirs, n) || truncated != theirs_truncated;
 	}
 	OK(within);
+	OK(deep > 1000);
+	EQ(differ, 0);
 	sym_free(s);
+	sym_free(libdwfl);
+	free(stack);
 	free_dump(&d);
 }
 
