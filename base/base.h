@@ -123,6 +123,8 @@ void arena_release(struct arena *a);
 u64 hash_bytes(const void *p, size_t n, u64 seed);
 /* The same, and in *check a second one that differs where the first does not, for keys not kept. */
 u64 hash_bytes_checked(const void *p, size_t n, u64 seed, u64 *check);
+/* Makes a pair of hash and check one of what they are of and one more word. */
+void hash_extend(u64 key[2], u64 word);
 u64 hash_u64(u64 x);
 
 /*

@@ -33,6 +33,21 @@ static inline void mix(const void *data, size_t n, u64 seed, u64 *lane_a, u64 *l
 	const u8 *p = data;
 	u64 a = seed ^ K0, b = n ^ K2;
 
+	/* A multiplication waits for the one before it in its lane. */
+	if (n >= 128) {
+		u64 c = a ^ K2, d = b ^ K1;
+
+		do {
+			a = fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
+			b = fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
+			c = fold(load(p + 32, 8) ^ c, load(p + 40, 8) ^ K1);
+			d = fold(load(p + 48, 8) ^ d, load(p + 56, 8) ^ K0);
+			p += 64;
+			n -= 64;
+		} while (n >= 64);
+		a = fold(a ^ K2, c ^ K0);
+		b = fold(b ^ K1, d ^ K2);
+	}
 	while (n >= 32) {
 		a = fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
 		b = fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
@@ -65,6 +80,14 @@ u64 hash_bytes_checked(const void *data, size_t n, u64 seed, u64 *check)
 	mix(data, n, seed, &a, &b);
 	*check = fold(b ^ K1, a ^ K2);
 	return fold(a ^ K1, b ^ K0);
+}
+
+void hash_extend(u64 key[2], u64 word)
+{
+	u64 a = fold(key[0] ^ word, key[1] ^ K1);
+
+	key[1] = fold(key[1] ^ word ^ K2, key[0] ^ K0);
+	key[0] = a;
 }
 
 void index_init(struct index *ix)

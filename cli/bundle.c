@@ -364,12 +364,11 @@ static void add_facts(struct bundler *b, struct host *h)
 
 /* ---- the verb ---- */
 
-static void take_chain(void *ctx, const struct perf_sample *s, const struct perf_chain *c,
-		       const struct perf_meta *m)
+static void take_chain(void *ctx, const struct perf_sample *s, const struct perf_chain *c)
 {
 	struct bundler *b = ctx;
 
-	perf_strip_add(&b->stripped, s, c, m->has_hv_marker);
+	perf_strip_add(&b->stripped, s, c);
 }
 
 /* A folder that perf record --threads has made: its header is in `data`, records in data.N. */

@@ -80,8 +80,7 @@ struct pipeline_opts {
 	void (*inspect)(void *ctx, const struct symbolizer *s, const struct perf_meta *m);
 	void *inspect_ctx;
 	/* Called for each sample with saved user registers: its chain with the unwound part. */
-	void (*chain)(void *ctx, const struct perf_sample *s, const struct perf_chain *c,
-		      const struct perf_meta *m);
+	void (*chain)(void *ctx, const struct perf_sample *s, const struct perf_chain *c);
 	void *chain_ctx;
 };
 

@@ -308,9 +308,9 @@ static int compare(struct diff_args *a, const struct render_writer *w, struct si
 	degraded = a->draw.strict && (side_has_strict(before) || side_has_strict(after));
 out:
 	if (!a->draw.quiet) {
-		for (i = 0; i < before->n; i++)
+		for (i = 0; before->runs && i < before->n; i++)
 			quality_tell(&before->runs[i]);
-		for (i = 0; i < after->n; i++)
+		for (i = 0; after->runs && i < after->n; i++)
 			quality_tell(&after->runs[i]);
 	}
 	if (err.msg[0])

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/chains.h"
 #include "cli/cli.h"
 #include "host/host.h"
 
@@ -36,11 +37,21 @@ struct chain_entry {
 	u32 garbage;
 };
 
+/* What a chain of addresses comes to. */
+struct known_chain {
+	node_id node;
+	u32 event; /* of the profile */
+	u32 flags;
+	u32 garbage;
+};
+
 struct edge {
 	u64 addr;
 	u64 how; /* generation, space and kind */
 	node_id parent, child;
 };
+
+#define STEM 16
 
 #define FRAME_NEW       UINT32_MAX
 #define FRAME_BY_PARENT (UINT32_MAX - 1) /* several frames, or what depends on the frame above */
@@ -105,6 +116,26 @@ struct pipeline {
 
 	struct index chain_index, edge_index, root_index;
 	VEC(struct chain_entry) chains;
+	/* Chains of addresses, and what they are without their leaf; ids in `known`.  A hot
+	 * function is sampled at many of its instructions: these chains differ in the leaf alone.
+	 */
+	struct chain_table whole, outer;
+	struct chain_table stems; /* the outermost frames of chains, in steps of STEM */
+	VEC(struct known_chain) known;
+	struct known_chain above; /* the chain built last, without its leaf */
+	u64 head_words[8], head;  /* what else tells chains apart, of the sample before; its hash */
+	u32 gen_pid;              /* whose generations these are */
+	u64 gen_user, gen_kernel;
+	bool gen_valid;
+	struct pending_chain {
+		bool on, has_leaf;
+		u32 at; /* of the leaf in the chain */
+		u32 event;
+		struct perf_addr leaf;
+		u64 gen_user, gen_kernel;
+		u64 key[2], outer[2];
+		struct perf_sample sample;
+	} pending;
 	VEC(struct edge) first_edges; /* by parent: the first one made; child 0: none */
 	VEC(struct edge) edges;       /* the others */
 	VEC(struct root_entry) roots;
@@ -377,22 +408,28 @@ static node_id add_answer(struct pipeline *p, node_id parent, u32 answer, u64 ad
 	return add_frames(p, parent, frames, n, addr);
 }
 
+static node_id resolve_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a)
+{
+	enum addr_kind kind = a->kind;
+
+	if (a->space == SPACE_HV && kind == ADDR_RETURN && !sym_hv_is_return(p->sym, a->addr))
+		kind = ADDR_EXACT;
+	return add_answer(p, parent, sym_answer(p->sym, a->space, pid, a->addr, kind), a->addr);
+}
+
 static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a,
 			u64 gen)
 {
 	struct edge_key k = { .addr = a->addr,
 			      .how = gen << 8 | (u64)a->space << 4 | a->kind,
 			      .parent = parent };
-	enum addr_kind kind = a->kind;
 	node_id child;
 	u64 hash;
 
 	child = find_edge(p, &k, &hash);
 	if (LIKELY(child != INDEX_NONE))
 		return child;
-	if (a->space == SPACE_HV && kind == ADDR_RETURN && !sym_hv_is_return(p->sym, a->addr))
-		kind = ADDR_EXACT;
-	child = add_answer(p, parent, sym_answer(p->sym, a->space, pid, a->addr, kind), a->addr);
+	child = resolve_addr(p, parent, pid, a);
 	add_edge(p, &k, hash, child);
 	return child;
 }
@@ -461,14 +498,100 @@ static bool runs_idle(struct pipeline *p)
 	return false;
 }
 
+/* Makes a stem's key that of the stem with the next STEM frames of the chain, which end at `end`.
+ */
+static void stem_extend(const struct pipeline *p, u64 key[2], size_t end)
+{
+	const struct perf_addr *a = p->chain.addrs.v + end - STEM;
+	u64 words[STEM + 1], kinds = 0;
+	u64 before = key[1];
+	size_t i;
+
+	for (i = 0; i < STEM; i++) {
+		words[i] = a[i].addr;
+		kinds = kinds << 4 | (u64)a[i].space << 1 | (a[i].kind == ADDR_EXACT);
+	}
+	words[STEM] = kinds;
+	key[0] = hash_bytes_checked(words, sizeof(words), key[0], &key[1]);
+	hash_extend(key, before);
+	key[1] |= 1;
+}
+
+/*
+ * Puts the frames of p->chain below a node, and leaves what all but the leaf came to in p->above.
+ * Deep stacks mostly have their outer frames in common: STEM of them are found by one look-up.
+ */
+static struct known_chain add_chain(struct pipeline *p, const struct perf_sample *s, node_id root,
+				    u64 gen_user, u64 gen_kernel)
+{
+	struct known_chain k = { .node = root };
+	/* The lower half of the kernel's generation is 0. */
+	u64 gen_guest = gen_kernel | s->machine_pid;
+	u64 key[2] = { gen_user ^ p->seed, hash_u64(gen_guest) ^ root };
+	size_t n = p->chain.addrs.n, i;
+	bool stem = true, known = true;
+	struct chain_slot *slot;
+
+	p->above = k;
+	for (i = n; i > 0; i--) {
+		const struct perf_addr *a;
+		bool user, guest;
+
+		/* At the beginning of STEM frames that do not hold the leaf: are they known? */
+		stem = stem && i > STEM;
+		if (stem && known && !((n - i) % STEM)) {
+			u64 next[2] = { key[0], key[1] };
+
+			stem_extend(p, next, i);
+			slot = chain_table_find(&p->stems, next);
+			known = chain_slot_used(slot);
+			if (known) {
+				memcpy(key, next, sizeof(key));
+				k = p->known.v[slot->id];
+				i -= STEM - 1;
+				continue;
+			}
+		}
+		a = &p->chain.addrs.v[i - 1];
+		user = a->space == SPACE_USER;
+		guest = a->space == SPACE_GUEST_USER || a->space == SPACE_GUEST_KERNEL;
+		if (i == 1)
+			p->above = k;
+		if (a->space == SPACE_HV)
+			k.flags = k.flags & CHAIN_HV ? k.flags & ~(u32)CHAIN_HV_DEPTH_1
+						     : k.flags | CHAIN_HV | CHAIN_HV_DEPTH_1;
+		k.node = add_addr(p, k.node,
+				  user                      ? s->pid
+				  : guest && s->machine_pid ? s->machine_pid
+							    : SYM_KERNEL_PID,
+				  a,
+				  user    ? gen_user
+				  : guest ? gen_guest
+					  : gen_kernel);
+		if (user && is_broken(p, k.node))
+			k.flags |= CHAIN_BROKEN;
+		/* At the end of such ones. */
+		if (i > 1 && !((n - i + 1) % STEM)) {
+			stem_extend(p, key, i - 1 + STEM);
+			slot = chain_table_find(&p->stems, key);
+			if (!chain_slot_used(slot)) {
+				slot = chain_table_add(&p->stems, key, false);
+				slot->id = (u32)p->known.n;
+				vec_push(&p->known, k);
+			}
+		}
+	}
+	return k;
+}
+
 static struct chain_entry build_chain(struct pipeline *p, const struct perf_sample *s, u64 gen_user,
 				      u64 gen_kernel)
 {
 	struct chain_entry e = { 0 };
+	struct known_chain k;
 	const frame_id *root;
-	u32 hv = 0, roots;
+	u32 roots, i;
 	str_id domain = 0;
-	size_t i;
 
 	perf_chain_classify(&p->chain, s);
 	if (s->user_abi && s->stack_size)
@@ -479,9 +602,8 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 		struct perf_sample told = *s;
 
 		told.cut = e.flags & CHAIN_TRUNCATED;
-		p->opts->chain(p->opts->chain_ctx, &told, &p->chain, perf_meta(p->reader));
+		p->opts->chain(p->opts->chain_ctx, &told, &p->chain);
 	}
-	e.garbage = p->chain.garbage;
 	if (p->chain.ip_zero)
 		e.flags |= CHAIN_IP_ZERO;
 	else if (!p->chain.addrs.n)
@@ -494,22 +616,10 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 	root = root_of(p, s, p->chain.root, domain, &roots);
 	for (i = 0; i < roots; i++)
 		e.node = profile_child(&p->run->profile, e.node, root[i]);
-	for (i = p->chain.addrs.n; i-- > 0;) {
-		const struct perf_addr *a = &p->chain.addrs.v[i];
-		bool user = a->space == SPACE_USER;
-		bool guest = a->space == SPACE_GUEST_USER || a->space == SPACE_GUEST_KERNEL;
-
-		hv += a->space == SPACE_HV;
-		e.node = add_addr(p, e.node,
-				  user                      ? s->pid
-				  : guest && s->machine_pid ? s->machine_pid
-							    : SYM_KERNEL_PID,
-				  a, user ? gen_user : gen_kernel);
-		if (user && is_broken(p, e.node))
-			e.flags |= CHAIN_BROKEN;
-	}
-	if (hv)
-		e.flags |= CHAIN_HV | (hv == 1 ? CHAIN_HV_DEPTH_1 : 0);
+	k = add_chain(p, s, e.node, gen_user, gen_kernel);
+	e.node = k.node;
+	e.flags |= k.flags;
+	e.garbage = p->chain.garbage;
 	return e;
 }
 
@@ -912,59 +1022,286 @@ static void place_waiting(struct pipeline *p)
 	p->waiting.n = p->unplaced.n = 0;
 }
 
+static void count_flags(struct pipeline *p, u32 flags, u32 garbage, u64 n)
+{
+	if (flags & CHAIN_HV)
+		p->hv_samples = add_saturated(p->hv_samples, n);
+	if (flags & CHAIN_HV_DEPTH_1)
+		p->hv_depth_1 = add_saturated(p->hv_depth_1, n);
+	if (flags & CHAIN_IP_ZERO)
+		count_told(p, flags & CHAIN_GUEST ? DIAG_IP_ZERO_GUEST : DIAG_IP_ZERO, n);
+	if (flags & CHAIN_BROKEN)
+		count_told(p, DIAG_BROKEN_STACK, n);
+	if (flags & CHAIN_EMPTY)
+		count_told(p, DIAG_NO_CHAIN, n);
+	if (flags & CHAIN_GUEST && !(flags & CHAIN_IP_ZERO))
+		count_told(p, DIAG_GUEST_SAMPLES, n);
+	if (flags & CHAIN_TRUNCATED)
+		count_told(p, DIAG_TRUNCATED_STACK, n);
+	p->told[DIAG_GARBAGE_CONTEXT] += garbage * n;
+}
+
+static void count_at_node(struct pipeline *p, node_id node, u64 n)
+{
+	while (p->node_samples.n <= node)
+		vec_push(&p->node_samples, 0);
+	p->node_samples.v[node] = add_saturated(p->node_samples.v[node], n);
+}
+
+/* What is kept of each sample, whatever its chain is. */
+static void note_sample(struct pipeline *p, const struct perf_sample *s, u32 event, node_id node,
+			u64 weight)
+{
+	if (p->run->profile.keep_samples)
+		vec_push(&p->run->profile.samples,
+			 ((struct profile_sample){ .time = s->time,
+						   .weight = weight,
+						   .node = node,
+						   .event = event,
+						   .cpu = s->cpu,
+						   .pid = s->pid,
+						   .tid = s->tid,
+						   .machine = s->machine_pid }));
+	if (s->cpu < 65536) {
+		while (p->cpu_seen.n <= s->cpu)
+			vec_push(&p->cpu_seen, 0);
+		p->cpu_seen.v[s->cpu] = 1;
+	}
+	check_period(p, s);
+	if (s->cut)
+		count_told(p, DIAG_TRUNCATED_STACK, s->count);
+}
+
+static u64 weight_of(const struct pipeline *p, const struct perf_sample *s)
+{
+	u64 weight = p->opts->weight_period ? s->period : 1;
+
+	return __builtin_mul_overflow(weight, s->count, &weight) ? UINT64_MAX : weight;
+}
+
+static u64 scaled(const struct pipeline *p, u64 weight)
+{
+	u64 to = p->run->profile.weight_scale;
+
+	return p->scale == to ? weight : weight_rescale(weight, to, p->scale);
+}
+
+static void find_generations(struct pipeline *p, u32 pid)
+{
+	if (LIKELY(p->gen_valid && p->gen_pid == pid))
+		return;
+	p->gen_valid = true;
+	p->gen_pid = pid;
+	p->gen_user = sym_generation(p->sym, pid);
+	p->gen_kernel = sym_generation(p->sym, SYM_KERNEL_PID);
+}
+
+static u64 head_of(struct pipeline *p, const struct perf_sample *s, u32 event)
+{
+	/* The pid is in the generation, and the ip counts where perf_chain_classify() looks at it.
+	 */
+	u64 words[8] = { p->gen_user,
+			 p->gen_kernel,
+			 (u64)s->comm << 8 | s->cpumode,
+			 s->chain_nr && !space_is_hv_reserved(s->ip) ? 0 : s->ip,
+			 0,
+			 event,
+			 (u64)s->machine_pid << 32,
+			 0 };
+
+	/* What no group asks for must not split chains. */
+	if (p->opts->group[0]) {
+		words[4] = (u64)s->pid << 32 | s->tid;
+		words[5] |= (u64)s->cpu << 32;
+		words[6] |= s->vcpu;
+		words[7] = s->event;
+	}
+	if (memcmp(words, p->head_words, sizeof(words)) != 0) {
+		memcpy(p->head_words, words, sizeof(words));
+		p->head = hash_bytes(words, sizeof(words), p->seed);
+	}
+	return p->head;
+}
+
+/* The pending sample's chain was not seen before. */
+static struct known_chain learn_chain(struct pipeline *p, struct pending_chain *w)
+{
+	const struct perf_sample *s = &w->sample;
+	bool user = w->leaf.space == SPACE_USER;
+	struct chain_slot *slot = NULL;
+	struct known_chain k;
+	struct chain_entry e;
+
+	if (w->has_leaf) {
+		slot = chain_table_find(&p->outer, w->outer);
+		if (chain_slot_used(slot)) {
+			k = p->known.v[slot->id];
+			/* No other chain has this leaf there: an edge would not be used again. */
+			k.node = resolve_addr(p, k.node, user ? s->pid : SYM_KERNEL_PID, &w->leaf);
+			if (user && is_broken(p, k.node))
+				k.flags |= CHAIN_BROKEN;
+			return k;
+		}
+	}
+	e = build_chain(p, s, w->gen_user, w->gen_kernel);
+	if (w->has_leaf) {
+		k = p->above;
+		/* Of these the leaf, which is none of the hypervisor's, can be broken alone. */
+		k.flags |= e.flags & ~(u32)CHAIN_BROKEN;
+		k.garbage = e.garbage;
+		slot = chain_table_add(&p->outer, w->outer, false);
+		slot->id = (u32)p->known.n;
+		vec_push(&p->known, k);
+	}
+	return (struct known_chain){ .node = e.node, .flags = e.flags, .garbage = e.garbage };
+}
+
+/* Counts the pending sample. */
+static void take_pending(struct pipeline *p)
+{
+	struct pending_chain *w = &p->pending;
+	const struct perf_sample *s = &w->sample;
+	struct chain_slot *slot;
+	u64 weight;
+
+	if (!w->on)
+		return;
+	w->on = false;
+	weight = weight_of(p, s);
+	slot = chain_table_find(&p->whole, w->key);
+	if (UNLIKELY(!chain_slot_used(slot))) {
+		struct known_chain k = learn_chain(p, w);
+
+		k.event = w->event;
+		slot = chain_table_add(&p->whole, w->key, p->opts->weight_period);
+		slot->id = (u32)p->known.n;
+		vec_push(&p->known, k);
+	}
+	slot->samples = add_saturated(slot->samples, s->count);
+	if (p->whole.weights) {
+		u64 *sum = &p->whole.weights[slot - p->whole.slots];
+
+		*sum = add_saturated(*sum, weight);
+	}
+	if (!p->opts->dso || module_wanted(p, p->known.v[slot->id].node))
+		note_sample(p, s, w->event,
+			    p->run->profile.keep_samples ? p->known.v[slot->id].node : 0,
+			    scaled(p, weight));
+}
+
+/*
+ * A sample whose stack is its chain of addresses.  Where it is counted is rarely in the processor's
+ * cache: while that is fetched the next sample is read, as far as this one's chain stays.
+ */
+static void take_chain(struct pipeline *p, const struct perf_sample *s, u32 event)
+{
+	struct pending_chain *w = &p->pending;
+	u64 key[2], outer[2], head = head_of(p, s, event);
+	struct perf_addr leaf = { 0 };
+	u32 at = 0, first, i;
+	bool has_leaf = perf_chain_leaf(s, &at, &leaf);
+
+	first = has_leaf ? at + 1 : 0;
+	key[0] = hash_bytes_checked(s->chain + first, (s->chain_nr - first) * sizeof(*s->chain),
+				    head, &key[1]);
+	memcpy(outer, key, sizeof(outer));
+	for (i = 0; i < first; i++)
+		hash_extend(key, s->chain[i]);
+	key[1] |= 1;
+	chain_table_prefetch(&p->whole, key);
+	if (has_leaf) {
+		hash_extend(outer, at ? s->chain[0] : 0);
+		hash_extend(outer, leaf.space);
+		outer[1] |= 1;
+		chain_table_prefetch(&p->outer, outer);
+	}
+	take_pending(p);
+	*w = (struct pending_chain){ .on = true,
+				     .has_leaf = has_leaf,
+				     .at = at,
+				     .event = event,
+				     .leaf = leaf,
+				     .gen_user = p->gen_user,
+				     .gen_kernel = p->gen_kernel,
+				     .key = { key[0], key[1] },
+				     .outer = { outer[0], outer[1] },
+				     .sample = *s };
+	if (!s->chain_stays)
+		take_pending(p);
+}
+
+/* Puts what take_pending() has counted into the profile. */
+static void settle_chains(struct pipeline *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->whole.size; i++) {
+		const struct chain_slot *slot = &p->whole.slots[i];
+		const struct known_chain *k;
+		u64 weight;
+
+		if (!chain_slot_used(slot))
+			continue;
+		k = &p->known.v[slot->id];
+		if (!module_wanted(p, k->node)) {
+			p->filtered = add_saturated(p->filtered, slot->samples);
+			continue;
+		}
+		weight = p->whole.weights ? p->whole.weights[i] : slot->samples;
+		profile_add(&p->run->profile, k->event, k->node, slot->samples, scaled(p, weight));
+		count_at_node(p, k->node, slot->samples);
+		p->samples = add_saturated(p->samples, slot->samples);
+		count_flags(p, k->flags, k->garbage, slot->samples);
+	}
+}
+
 static void take_sample(struct pipeline *p, const struct perf_sample *s)
 {
-	struct run *r = p->run;
-	u64 gen_user = 0, gen_kernel = 0, weight;
 	struct chain_entry e;
 	u32 event;
+	u64 weight;
 
 	if (!wanted(p, s)) {
 		p->filtered = add_saturated(p->filtered, s->count);
 		return;
 	}
-	if (!s->text) {
-		gen_user = sym_generation(p->sym, s->pid);
-		gen_kernel = sym_generation(p->sym, SYM_KERNEL_PID);
-	}
 	event = event_of(p, s->event);
+	if (!s->text) {
+		find_generations(p, s->pid);
+		if (!s->user_abi && !s->lbr_nr) {
+			take_chain(p, s, event);
+			return;
+		}
+		take_pending(p);
+	}
 	if (p->batch.codes.n > WAITING_MAX)
 		place_waiting(p);
-	if (s->user_abi || s->lbr_nr) {
-		e = build_chain(p, s, gen_user, gen_kernel);
-	} else if (s->text && s->time == PERF_NO_TIME && !p->opts->dso) {
+	if (!s->text) {
+		e = build_chain(p, s, p->gen_user, p->gen_kernel);
+	} else if (s->time == PERF_NO_TIME && !p->opts->dso) {
 		/* Stacks with weights that are sums: none comes twice. */
 		e = build_text(p, s, NO_CHAIN, event);
 	} else {
-		u64 key[8] = { gen_user,
-			       gen_kernel,
-			       (u64)s->comm << 8 | s->cpumode,
-			       s->chain_nr && !space_is_hv_reserved(s->ip) ? 0 : s->ip,
-			       (u64)s->pid << 32 | s->tid,
-			       (u64)s->cpu << 32 | s->event,
-			       (u64)s->machine_pid << 32 | s->vcpu,
-			       s->text ? 1 + (u64)event : 0 };
+		u64 key[5] = { (u64)s->comm << 8 | s->cpumode, (u64)s->pid << 32 | s->tid,
+			       (u64)s->cpu << 32 | s->event, (u64)s->machine_pid << 32 | s->vcpu,
+			       event };
 		u64 head, hash, check;
 		u32 id;
 
-		/*
-		 * What no group asks for must not split chains; the pid is in the generation.  The
-		 * ip counts where perf_chain_classify() looks at it.
-		 */
+		/* What no group asks for must not split chains. */
 		if (!p->opts->group[0])
-			key[4] = key[5] = key[6] = 0;
+			key[1] = key[2] = key[3] = 0;
 		head = hash_bytes(key, sizeof(key), p->seed);
 		hash = hash_bytes_checked(s->chain, s->chain_nr * sizeof(*s->chain), head, &check);
 		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
 		if (id == INDEX_NONE) {
 			id = (u32)p->chains.n;
-			e = s->text ? build_text(p, s, id, event)
-				    : build_chain(p, s, gen_user, gen_kernel);
+			e = build_text(p, s, id, event);
 			e.check = check;
 			index_add(&p->chain_index, hash, id);
 			vec_push(&p->chains, e);
 			/* The module of the innermost frame is looked for in the tree. */
-			if (s->text && p->opts->dso)
+			if (p->opts->dso)
 				place_waiting(p);
 		}
 		e = p->chains.v[id];
@@ -974,62 +1311,24 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		return;
 	}
 
-	weight = p->opts->weight_period ? s->period : 1;
-	if (__builtin_mul_overflow(weight, s->count, &weight))
-		weight = UINT64_MAX;
-	if (p->scale != r->profile.weight_scale)
-		weight = weight_rescale(weight, r->profile.weight_scale, p->scale);
+	weight = scaled(p, weight_of(p, s));
 	if (e.flags & CHAIN_WAITING) {
 		struct waiting *w = &p->waiting.v[e.node];
 
 		w->samples = add_saturated(w->samples, s->count);
 		w->weight = add_saturated(w->weight, weight);
 		w->base = add_saturated(w->base, s->base_count);
+		if (p->run->profile.keep_samples)
+			vec_push(&p->unplaced,
+				 ((struct unplaced){ p->run->profile.samples.n, e.node }));
 	} else {
 		add_weight(p, e.node, event, s->count, weight, s->base_count);
-		while (p->node_samples.n <= e.node)
-			vec_push(&p->node_samples, 0);
-		p->node_samples.v[e.node] = add_saturated(p->node_samples.v[e.node], s->count);
+		count_at_node(p, e.node, s->count);
 	}
-	if (r->profile.keep_samples) {
-		if (e.flags & CHAIN_WAITING)
-			vec_push(&p->unplaced, ((struct unplaced){ r->profile.samples.n, e.node }));
-		vec_push(&r->profile.samples,
-			 ((struct profile_sample){ .time = s->time,
-						   .weight = weight,
-						   .node = e.node,
-						   .event = event,
-						   .cpu = s->cpu,
-						   .pid = s->pid,
-						   .tid = s->tid,
-						   .machine = s->machine_pid }));
-	}
-
 	p->samples = add_saturated(p->samples, s->count);
-	if (s->cpu < 65536) {
-		while (p->cpu_seen.n <= s->cpu)
-			vec_push(&p->cpu_seen, 0);
-		p->cpu_seen.v[s->cpu] = 1;
-	}
-	check_period(p, s);
-	if (s->cut || e.flags & CHAIN_TRUNCATED)
-		count_told(p, DIAG_TRUNCATED_STACK, s->count);
-	if ((e.flags & ~(u32)CHAIN_WAITING) | e.garbage) {
-		if (e.flags & CHAIN_HV)
-			p->hv_samples = add_saturated(p->hv_samples, s->count);
-		if (e.flags & CHAIN_HV_DEPTH_1)
-			p->hv_depth_1 = add_saturated(p->hv_depth_1, s->count);
-		if (e.flags & CHAIN_IP_ZERO)
-			count_told(p, e.flags & CHAIN_GUEST ? DIAG_IP_ZERO_GUEST : DIAG_IP_ZERO,
-				   s->count);
-		if (e.flags & CHAIN_BROKEN)
-			count_told(p, DIAG_BROKEN_STACK, s->count);
-		if (e.flags & CHAIN_EMPTY)
-			count_told(p, DIAG_NO_CHAIN, s->count);
-		if (e.flags & CHAIN_GUEST && !(e.flags & CHAIN_IP_ZERO))
-			count_told(p, DIAG_GUEST_SAMPLES, s->count);
-		p->told[DIAG_GARBAGE_CONTEXT] += e.garbage * s->count;
-	}
+	note_sample(p, s, event, e.node, weight);
+	if ((e.flags & ~(u32)CHAIN_WAITING) | e.garbage)
+		count_flags(p, e.flags, e.garbage, s->count);
 }
 
 static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
@@ -1063,6 +1362,10 @@ static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
 
 static void take_item(struct pipeline *p, const struct perf_item *it)
 {
+	if (UNLIKELY(it->type != ITEM_SAMPLE)) {
+		take_pending(p);
+		p->gen_valid = false;
+	}
 	switch (it->type) {
 	case ITEM_SAMPLE: take_sample(p, &it->sample); break;
 	case ITEM_MMAP: take_mmap(p, &it->mmap); break;
@@ -1447,6 +1750,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	progress_end();
 	if (rc < 0)
 		goto out;
+	take_pending(&p);
+	settle_chains(&p);
 	place_waiting(&p);
 	/* In a pipe they come behind the samples: what was found without them is checked at least.
 	 */
@@ -1466,6 +1771,10 @@ out:
 	index_release(&p.edge_index);
 	index_release(&p.root_index);
 	vec_release(&p.chains);
+	chain_table_release(&p.whole);
+	chain_table_release(&p.outer);
+	chain_table_release(&p.stems);
+	vec_release(&p.known);
 	vec_release(&p.frames);
 	vec_release(&p.text_known);
 	vec_release(&p.text_frames);

@@ -73,6 +73,7 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s)
 	c->garbage = 0;
 	c->deferred_cookie = 0;
 	c->ip_zero = false;
+	c->hv_marker |= s->cpumode == CPUMODE_HYPERVISOR;
 	vec_reserve(&c->addrs, (size_t)s->chain_nr + 2);
 	for (i = 0; i < s->chain_nr; i++) {
 		u64 v = s->chain[i];
@@ -91,6 +92,7 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s)
 			}
 			context = space;
 			exact = marked = true;
+			c->hv_marker |= space == SPACE_HV;
 			continue;
 		}
 		space = space_of_addr(
@@ -138,4 +140,24 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s)
 		c->root = ROOT_XEN;
 	else
 		c->root = ROOT_COMM;
+}
+
+bool perf_chain_leaf(const struct perf_sample *s, u32 *at, struct perf_addr *leaf)
+{
+	bool x86 = !s->not_x86_64;
+	u32 i = 0;
+	u8 space;
+	u64 v;
+
+	if (s->chain_nr < 2 || (x86 && space_is_hv_reserved(s->ip)))
+		return false;
+	space = s->chain[0] >= PERF_CONTEXT_MAX ? space_of_marker(s->chain[i++])
+						: space_of_cpumode(s->cpumode, s->chain[0]);
+	v = s->chain[i];
+	if (v >= PERF_CONTEXT_MAX || (space != SPACE_USER && space != SPACE_KERNEL) ||
+	    space_of_addr(space, v, x86) != space)
+		return false;
+	*at = i;
+	*leaf = (struct perf_addr){ .addr = v, .space = space, .kind = ADDR_EXACT };
+	return true;
 }

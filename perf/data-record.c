@@ -143,7 +143,7 @@ static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event,
 	struct perf_meta *m = &pd->r->meta;
 	struct reader c = { rec->p + 8, rec->p + rec->size, pd->swap, false };
 	struct perf_sample *s = &item->sample;
-	u64 st = a->sample_type, id = 0, nr, i;
+	u64 st = a->sample_type, id = 0, nr;
 	const u8 *p;
 
 	item->type = ITEM_SAMPLE;
@@ -232,10 +232,6 @@ static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event,
 		pd->group.nr = 0;
 		return false;
 	}
-	if (s->cpumode == CPUMODE_HYPERVISOR)
-		m->has_hv_marker = true;
-	for (i = 0; !m->has_hv_marker && i < s->chain_nr; i++)
-		m->has_hv_marker = s->chain[i] == PERF_CONTEXT_HV;
 	if (pd->has_machines) {
 		u32 k = pd_id_find(pd, id);
 
@@ -504,6 +500,8 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 		if (!ok)
 			break;
 		item->sample.offset = offset_of(pd, e);
+		item->sample.chain_stays = e->block == BLOCK_NONE && !swap &&
+					   !((uintptr_t)e->rec & 7);
 		if (UNLIKELY(defer(pd, e, &item->sample))) {
 			pd->group.nr = 0;
 			return false;

@@ -70,6 +70,7 @@ struct perf_sample {
 			    DESIGN.md 3.1 do not hold */
 	const u64 *chain;
 	u32 chain_nr;
+	bool chain_stays; /* where it is until perf_close(); else until the next item */
 	u64 offset; /* of its record in a perf.data that is read in place; 0: not known */
 
 	/* PERF_SAMPLE_REGS_USER + STACK_USER, for unwinding; abi 0: none. 1: 32 bit, 2: 64 bit. */
@@ -169,7 +170,6 @@ struct perf_meta {
 	VEC(struct perf_build_id) build_ids;
 	u64 first_time, last_time; /* of samples, ns; PERF_NO_TIME when none has one */
 	u64 lost;                  /* samples reported lost */
-	bool has_hv_marker;        /* PERF_CONTEXT_HV or cpumode HYPERVISOR seen */
 	/* TEXT_* inputs: weights are what the text says, a fractional input was scaled by this; 1
 	 * else. */
 	double weight_scale;
@@ -241,6 +241,7 @@ struct perf_chain {
 	u32 garbage;         /* entries >= PERF_CONTEXT_MAX that are no marker; left out */
 	u64 deferred_cookie; /* of a chain that ends in PERF_CONTEXT_USER_DEFERRED, else 0 */
 	bool ip_zero;        /* the sample has neither chain nor ip */
+	bool hv_marker;      /* PERF_CONTEXT_HV or cpumode HYPERVISOR was seen; stays set */
 };
 
 void perf_chain_init(struct perf_chain *c);
@@ -252,6 +253,12 @@ void perf_chain_release(struct perf_chain *c);
  * PERF_CONTEXT_HV give the same).  `c` is overwritten.
  */
 void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s);
+/*
+ * Whether the leaf of a chain, the entry `*at`, is an address of the kernel or the host's user space
+ * that was where its marker says.  Then what the other entries mean depends on the markers before
+ * the leaf and on its space, not on its address.
+ */
+bool perf_chain_leaf(const struct perf_sample *s, u32 *at, struct perf_addr *leaf);
 
 /* ---- a perf.data without stack dumps: strip.c ---- */
 
@@ -273,7 +280,7 @@ struct perf_strip {
 
 /* The whole chain of a sample with a dump, its unwound user part included; sample->cut is kept. */
 void perf_strip_add(struct perf_strip *s, const struct perf_sample *sample,
-		    const struct perf_chain *c, bool hv_marker);
+		    const struct perf_chain *c);
 /*
  * Appends a perf.data with these chains in place of user registers and stacks; what has no chain
  * here keeps the recorded one.  Other byte orders, pipes, compressed records, traces and what is

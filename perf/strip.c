@@ -50,7 +50,7 @@ static u64 marker(u8 space, bool hv_marker)
 }
 
 void perf_strip_add(struct perf_strip *s, const struct perf_sample *sample,
-		    const struct perf_chain *c, bool hv_marker)
+		    const struct perf_chain *c)
 {
 	struct perf_strip_sample e = { .offset = sample->offset,
 				       .at = s->entries.n,
@@ -68,10 +68,10 @@ void perf_strip_add(struct perf_strip *s, const struct perf_sample *sample,
 
 		/* A marker also says that the address after it is no return address. */
 		if (a->kind == ADDR_EXACT) {
-			vec_push(&s->entries, marker(a->space, hv_marker));
+			vec_push(&s->entries, marker(a->space, c->hv_marker));
 			context = a->space;
 		} else if (a->space != context && a->space != SPACE_HV) {
-			vec_push(&s->entries, marker(a->space, hv_marker));
+			vec_push(&s->entries, marker(a->space, c->hv_marker));
 			context = a->space;
 		}
 		vec_push(&s->entries, a->addr);

@@ -182,7 +182,7 @@ static int census(const char *path)
 			"mmaps %" PRIu64 "\n",
 			m->hostname ? m->hostname : "-", m->release ? m->release : "-",
 			m->arch ? m->arch : "-", m->nrcpus_online, m->nrcpus_avail,
-			m->cmdline ? m->cmdline : "-", m->build_ids.n, m->has_hv_marker,
+			m->cmdline ? m->cmdline : "-", m->build_ids.n, ch.hv_marker,
 			c.items[ITEM_MMAP]);
 		for (i = 0; i < diag.entries.n; i++) {
 			buf_clear(&line);
