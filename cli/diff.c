@@ -285,6 +285,7 @@ static int compare(struct diff_args *a, const struct render_writer *w, struct si
 	int ret = EXIT_FAILED;
 	size_t i;
 
+	before->n = after->n = 0; /* none is read yet */
 	if (side_read(before, &a->draw.pipe, &err) || side_read(after, &a->draw.pipe, &err))
 		goto out;
 	a->draw.view.event = draw_pick_event(&after->runs[0], &a->draw, &err);
@@ -308,9 +309,9 @@ static int compare(struct diff_args *a, const struct render_writer *w, struct si
 	degraded = a->draw.strict && (side_has_strict(before) || side_has_strict(after));
 out:
 	if (!a->draw.quiet) {
-		for (i = 0; before->runs && i < before->n; i++)
+		for (i = 0; i < before->n; i++)
 			quality_tell(&before->runs[i]);
-		for (i = 0; after->runs && i < after->n; i++)
+		for (i = 0; i < after->n; i++)
 			quality_tell(&after->runs[i]);
 	}
 	if (err.msg[0])
