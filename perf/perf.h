@@ -254,9 +254,9 @@ void perf_chain_release(struct perf_chain *c);
  */
 void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s);
 /*
- * Whether the leaf of a chain, the entry `*at`, is an address of the kernel or the host's user space
- * that was where its marker says.  Then what the other entries mean depends on the markers before
- * the leaf and on its space, not on its address.
+ * Whether the leaf of a chain, the entry `*at`, is an address of the kernel or of the host's user
+ * space that lies where its marker says.  Then what the other entries mean depends on the markers
+ * before the leaf and on its space, not on its address.
  */
 bool perf_chain_leaf(const struct perf_sample *s, u32 *at, struct perf_addr *leaf);
 
