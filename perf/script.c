@@ -717,11 +717,38 @@ static bool scan_time(const char *start, const char *colon, const char **first, 
 	return true;
 }
 
-/* "comm tid  address symbol": no colon to hold on to; the address is set to the right in 16
- * columns. */
+/* "[comm] event:" without a tid: the event goes into *h, what is left of the front is returned. */
+static struct span take_bare_event(struct span front, struct head *h)
+{
+	const char *e = front.p + front.n;
+	struct span word = last_word(front.p, &e);
+
+	h->event.n = 0;
+	if (word.n < 2 || word.p[word.n - 1] != ':' || is_digit(word.p[0]))
+		return front;
+	h->event = (struct span){ word.p, word.n - 1 };
+	return (struct span){ front.p, (size_t)(e - front.p) };
+}
+
+/*
+ * Whether an address that ends at `end` is in its place behind a column that ends at q: set to the
+ * right in 16 columns, with the misc column (6) or empty flags (24) before it perhaps.
+ */
+static bool is_in_column(const char *p, const char *q, const char *end)
+{
+	const char *word = q;
+
+	while (word > p && !is_blank(word[-1]))
+		word--;
+	return (end - q >= 17 && end - q <= 18) || end - q == 42 ||
+	       (end - word == 23 && is_misc((struct span){ word, (size_t)(q - word) }));
+}
+
+/* "comm tid  address symbol", "cpu  address", "event:  address": no time to hold on to. */
 static bool scan_bare_flat(const char *p, const char *end, struct head *h)
 {
 	const char *q = p, *w, *we;
+	struct span front;
 	bool has_tid;
 	u64 addr;
 
@@ -729,13 +756,16 @@ static bool scan_bare_flat(const char *p, const char *end, struct head *h)
 		w = skip_blanks(q, end);
 		for (we = w; we < end && !is_blank(*we); we++)
 			;
-		if (w > q && w > p && we > w && scan_addr(w, end, &addr) && we - q >= 17 &&
-		    we - q <= 18 && scan_front(p, q, h, &has_tid)) {
-			h->time = PERF_NO_TIME;
-			h->period = 1;
-			h->event.n = 0;
-			h->frame = (struct span){ w, (size_t)(end - w) };
-			return true;
+		if (w > q && w > p && we > w && scan_addr(w, end, &addr) &&
+		    is_in_column(p, q, we)) {
+			front = take_bare_event((struct span){ p, (size_t)(q - p) }, h);
+			if (scan_front(front.p, front.p + front.n, h, &has_tid) ||
+			    h->cpu != PERF_NO_CPU || h->event.n) {
+				h->time = PERF_NO_TIME;
+				h->period = 1;
+				h->frame = (struct span){ w, (size_t)(end - w) };
+				return true;
+			}
 		}
 		q = we;
 	}
@@ -950,7 +980,9 @@ static bool is_known_line(const char *p, const char *end)
 	case '|':
 	case '#': return true;
 	case 'A': return *p == ' ' && span_starts(s, "ABI:");
-	case 'i': return *p == ' ' && span_starts(s, "instruction trace error");
+	case 'i':
+		return *p == ' ' && (span_starts(s, "instruction trace error") ||
+				     span_starts(s, "insn: ") || span_starts(s, "ilen: "));
 	default: return false;
 	}
 }
@@ -964,6 +996,22 @@ static bool is_frame_line(const char *p, const char *end)
 		return false;
 	end = line_end(p, end);
 	return scan_addr(skip_blanks(p, end), end, &addr) != NULL;
+}
+
+/* What `-F` puts behind a stack on a line of its own: a physical address, sizes of pages. */
+static bool is_tail_line(const char *p, const char *end)
+{
+	struct span s = span_trim((struct span){ p, (size_t)(end - p) });
+	size_t i;
+
+	if (*p != ' ' || !s.n)
+		return false;
+	if (is_frame_line(p, end) || span_starts(s, "N/A"))
+		return true;
+	for (i = 0; i < s.n && is_digit(s.p[i]); i++)
+		;
+	return i && i < s.n && memchr("KMGTPE", s.p[i], 6) &&
+	       (i + 1 == s.n || is_blank(s.p[i + 1]));
 }
 
 struct open_sample {
@@ -1023,6 +1071,7 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 {
 	const char *p = frame.p, *stop = frame.p + frame.n;
 	struct entry *e;
+	struct head next;
 	struct walk k;
 
 	walk_init(&k);
@@ -1035,7 +1084,10 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 		}
 		return behind;
 	}
-	e = entry_at(w, piece, &p, is_srcline(behind, end) ? end : behind);
+	/* A first line can begin like a source line: its comm is set to the right. */
+	if (is_srcline(behind, end) && scan_head(behind, line_end(behind, end), &next) == HEAD_NONE)
+		behind = end;
+	e = entry_at(w, piece, &p, behind);
 	if (!e)
 		return behind;
 	piece->lines--; /* the first line has been counted */
@@ -1104,11 +1156,7 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			if (!scan_bare(p, e, &h)) {
 				h = no_head;
 				h.comm = span_trim((struct span){ p, (size_t)(e - p) });
-				if (h.comm.n > 1 && h.comm.p[h.comm.n - 1] == ':' &&
-				    !memchr(h.comm.p, ' ', h.comm.n)) {
-					h.event = (struct span){ h.comm.p, h.comm.n - 1 };
-					h.comm.n = 0;
-				}
+				h.comm = span_trim(take_bare_event(h.comm, &h));
 			}
 			kind = HEAD_SAMPLE;
 		}
@@ -1147,8 +1195,7 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		}
 		if (is_known_line(p, e)) {
 			/* passed over */
-		} else if (o.open && o.tabs && is_frame_line(p, e)) {
-			/* A physical address, which stands behind the stack (`-F +phys_addr`). */
+		} else if (o.open && o.tabs && is_tail_line(p, e)) {
 			sample_close(piece, &o);
 		} else if (!o.open && !is_blank(*p) && scan_bare(p, e, &h)) {
 			/* A sample without any frame, by its tid. */

@@ -63,6 +63,9 @@ static void test_heads(void)
 	       "cpu-clock;-1/-1;[-1];7707645879000;busy;f 1003009\n");
 	STR_EQ(read_text("busy 30399 \n\t 1 f (x)\n", T | E),
 	       "samples;-1/30399;[-1];-1;busy;f 1\n");
+	STR_EQ(read_text("busy  cycles: \n\t 1 f (x)\n\nmy comm   cache-misses:u: \n\t 1 f (x)\n",
+			 T | E),
+	       "cycles;-1/-1;[-1];-1;busy;f 1\ncache-misses:u;-1/-1;[-1];-1;my comm;f 1\n");
 	STR_EQ(read_text("busy \n\t 1 f (x)\n\nlazy \n\t 1 f (x)\n", T),
 	       "-1/-1;[-1];-1;busy;f 1\n-1/-1;[-1];-1;lazy;f 1\n");
 	STR_EQ(read_text("cxx 30474 U      7741.315925:    3367003 cpu-clock: \n\t 1 f (x)\n",
@@ -279,6 +282,33 @@ static void test_flat(void)
 			 "        my prog 5 30399  ffffffff8225fd19 pvm_irq_enable\n",
 			 T),
 	       "-1/30399;[-1];-1;busy_fp;dl_main 1\n-1/30399;[-1];-1;my prog 5;pvm_irq_enable 1\n");
+	/* A comm set to the right by two blanks is no source line of the sample before. */
+	STR_EQ(read_text("  abcdefghijklmn 1 1.000000: 1 e:  ffffffff81650989 f\n"
+			 "  abcdefghijklmn 1 2.000000: 1 e:  ffffffff81650989 f\n"
+			 "  /src/f.c:12\n"
+			 "  abcdefghijklmn 1 3.000000: 1 e:  ffffffff81650989 f\n",
+			 A),
+	       "abcdefghijklmn;f{kernel ffffffff81650989 exact} 1\n"
+	       "abcdefghijklmn;f{kernel ffffffff81650989 /src/f.c:12 exact} 1\n"
+	       "abcdefghijklmn;f{kernel ffffffff81650989 exact} 1\n");
+	/* Little before the address: event, comm and event, processor, modes, empty flags. */
+	STR_EQ(read_text("  cycles:      559e38bcbd63\n  cycles:  ffff82d040281fdf\n", E),
+	       "cycles;[unknown] 1\ncycles;[unknown] 1\n");
+	STR_EQ(read_text("            perf   cycles:      559e38bcbd63 f\n"
+			 "            perf  branches:     559e38bcbd63 f\n",
+			 E),
+	       "cycles;perf;f 1\nbranches;perf;f 1\n");
+	STR_EQ(read_text("[001]      559e38bcbd63 f\n[000]  ffff82d040281fdf g\n", T),
+	       "-1/-1;[1];-1;f 1\n-1/-1;[0];-1;g 1\n");
+	STR_EQ(read_text("            perf 70 [001] U          559e38bcbd63 f\n"
+			 "         swapper 0 KUH    ffff82d040281fdf g\n",
+			 T),
+	       "-1/70;[1];-1;perf;f 1\n-1/0;[-1];-1;swapper;g 1\n");
+	STR_EQ(read_text("         busy_fp                          ffffffff81650989 f\n"
+			 "         busy_fp                              55fd37024326 g\n",
+			 0),
+	       "busy_fp;f 1\nbusy_fp;g 1\n");
+	EQ(sums.bad, 0);
 	/* With a data address in front. */
 	STR_EQ(read_text("a 1 1.000000: 1 e:                 0     7f339e1aaf87 f (/x)\n", 0),
 	       "a;f 1\n");
@@ -333,6 +363,13 @@ static void test_others(void)
 			 "0\nb 1 1.000000: 1 e: \n\t 10 f (/x)\n",
 			 0),
 	       "a;f 1\nb;f 1\n");
+	EQ(sums.bad, 0);
+	/* So do sizes of pages, and the instruction. */
+	STR_EQ(read_text(
+		       "a \n\t 10\n N/A 4K\na \n\t 20\n 2M\n\nb 7 \n\t 10 f\n ilen: 3 insn: 48 89 "
+		       "c1\nb 7 \n\t 10 f\n insn: 90\n",
+		       0),
+	       "a;[unknown] 1\na;[unknown] 1\nb;f 1\nb;f 1\n");
 	EQ(sums.bad, 0);
 	STR_EQ(read_text("0x478@perf.data [0x80]: event: 10\n.\n. ... raw event: size 128 bytes\n. "
 			 " 0000:  0a 00 00 00  ....\n\n"
