@@ -1477,8 +1477,8 @@ static bool is_software_clock(const struct perf_event *e)
 	return e->type == 1 && e->config <= 1;
 }
 
-/* What --fail-if asks for, of samples. */
-static void add_quality(struct pipeline *p)
+/* What --fail-if asks for, of samples and of processors. */
+static void add_quality(struct pipeline *p, u64 software, u64 unseen, u64 cpus)
 {
 	struct run *r = p->run;
 	/* Of the recordings so far, less those before this one. */
@@ -1494,9 +1494,15 @@ static void add_quality(struct pipeline *p)
 			continue;
 		if (i == DIAG_HV_DEPTH_1)
 			part = p->hv_depth_1;
+		if (i == DIAG_HV_SOFTWARE_EVENT)
+			part = software;
 		if (i == DIAG_LOST) {
 			part = lost;
 			whole = taken;
+		}
+		if (i == DIAG_CPU_UNSEEN) {
+			part = unseen;
+			whole = cpus;
 		}
 		r->quality_part[i] = add_saturated(r->quality_part[i], part);
 		r->quality_whole[i] = add_saturated(r->quality_whole[i], whole);
@@ -1506,6 +1512,7 @@ static void add_quality(struct pipeline *p)
 static void tell_rest(struct pipeline *p)
 {
 	const struct perf_meta *m = perf_meta(p->reader);
+	u64 software = 0, unseen = 0;
 	struct run *r = p->run;
 	size_t i, seen = 0;
 
@@ -1523,15 +1530,19 @@ static void tell_rest(struct pipeline *p)
 		/* perf kvm --host --guest leaves both exclude bits clear: somebody wanted the whole
 		 * machine. */
 		if (e->samples && is_software_clock(e) && !e->exclude_guest && !e->exclude_host &&
-		    !p->hv_samples)
+		    !p->hv_samples) {
 			diag_add(&r->diag, DIAG_HV_SOFTWARE_EVENT, e->samples, e->name);
+			software = add_saturated(software, e->samples);
+		}
 	}
 	for (i = 0; i < p->cpu_seen.n; i++)
 		seen += p->cpu_seen.v[i];
-	if (p->hv_samples && m->nrcpus_avail > seen && seen && !p->opts->cpu)
-		diag_addf(&r->diag, DIAG_CPU_UNSEEN, m->nrcpus_avail - seen, "%zu of %u seen", seen,
+	if (p->hv_samples && m->nrcpus_avail > seen && seen && !p->opts->cpu) {
+		unseen = m->nrcpus_avail - seen;
+		diag_addf(&r->diag, DIAG_CPU_UNSEEN, unseen, "%zu of %u seen", seen,
 			  m->nrcpus_avail);
-	add_quality(p);
+	}
+	add_quality(p, software, unseen, m->nrcpus_avail);
 	tell_unresolved(p);
 }
 

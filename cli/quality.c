@@ -57,7 +57,8 @@ static const u8 gate_kinds[] = {
 	DIAG_UNRESOLVED_HV,    DIAG_UNRESOLVED_KERNEL, DIAG_UNRESOLVED_USER,
 	DIAG_UNRESOLVED_GUEST, DIAG_BROKEN_STACK,      DIAG_LOST,
 	DIAG_IP_ZERO,          DIAG_IP_ZERO_GUEST,     DIAG_HV_DEPTH_1,
-	DIAG_NO_CHAIN,         DIAG_TRUNCATED_STACK,
+	DIAG_NO_CHAIN,         DIAG_TRUNCATED_STACK,   DIAG_HV_SOFTWARE_EVENT,
+	DIAG_CPU_UNSEEN,
 };
 
 static bool is_unresolved(u8 kind)
@@ -125,7 +126,10 @@ size_t quality_gates_check(const struct quality_gate *gates, size_t n, const str
 		failed++;
 		tell("%s: %.2f %% (%" PRIu64 " of %" PRIu64 " %s), against --fail-if=%s",
 		     gate_name(g->kind), share, part, whole,
-		     is_unresolved(g->kind) ? "frames" : "samples", g->text);
+		     is_unresolved(g->kind)       ? "frames"
+		     : g->kind == DIAG_CPU_UNSEEN ? "processors"
+						  : "samples",
+		     g->text);
 	}
 	return failed;
 }

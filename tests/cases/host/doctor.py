@@ -192,6 +192,11 @@ for distro, rx in {'debian': r'GRUB_CMDLINE_XEN=.*vpmu=on.*update-grub', 'xcp-ng
         'debian': 'apt-get install linux-perf', 'xcp-ng': 'yum install perf', 'xenserver': 'yum install perf', 'suse': 'zypper install perf',
         'qubes': 'qubes-dom0-update perf', 'other': 'tools/perf'}[distro]})
     tree.put('commands/perf-version', 'perf version 6.1\n')
+    with open(os.path.join(os.environ['abs_top_srcdir'], 'docs/distributions.md'), encoding='utf-8') as f:
+        docs = f.read()
+    asked = [line for c in j['checks'] if c['id'] == 'vpmu' for line in c['commands'].split('\n') if not line.startswith('#')]
+    missing = [line for line in asked if line not in docs]
+    check(f'docs/distributions.md has the commands for {distro}', not missing and (asked or distro == 'other'), missing)
 tree.put('commands/xl-dmesg', '(XEN) Command line: watchdog ucode=scan\n')
 case('watchdog on the command line', tree, 1, 'dom0', {'vpmu': 'bad'}, {'vpmu': 'vpmu=on watchdog=0'})
 tree.put('/sys/hypervisor/pmu/pmu_mode.errno', 'EACCES\n')

@@ -208,6 +208,17 @@ for where, name, whole in ((alone, 'unresolved_hypervisor', None), (host, 'unres
         check(f"--fail-if={name} {' '.join(verb)}: holds below {share:.2f} % alone", usual == no and usual[0] == 0 and
               yes[:2] == (1, usual[1]) and yes[2].replace(usual[2], '').strip().split('\n') ==
               [x for x in yes[2].splitlines() if x.startswith(f'xenflame: {name}: ') and x.endswith(below)], (no, yes))
+kvm = os.path.join(t.CORPUS, 'xen-stock/novpmu.perf.data.kvm')
+rc, out, err = xenflame('report', '-q', '--offline', kvm, '--fail-if=hv_software_event>99.9%', '--fail-if=cpu_unseen>0%')
+check('--fail-if=hv_software_event', rc == 1 and re.fullmatch(r'xenflame: hv_software_event: 100.00 % .*\n', err), err)
+check('and not where the host was not asked for', xenflame('report', '--offline', os.path.join(t.CORPUS, 'xen-stock/novpmu.perf.data'),
+                                                          '--fail-if=hv_software_event>0%')[0] == 0)
+subprocess.run([sys.executable, os.path.join(src, 'tests/tools/mkperf.py'), os.path.join(src, 'tests/cases/made/xen-cpus-unseen.pd'), made],
+               check=True, stdout=subprocess.DEVNULL)
+where = os.path.join(made, 'perf.data.kvm')
+rc, out, err = xenflame('report', '--offline', where, '--fail-if=cpu_unseen>74.9%')
+check('--fail-if=cpu_unseen', rc == 1 and 'cpu_unseen: 75.00 % (3 of 4 processors)' in err and
+      xenflame('report', '--offline', where, '--fail-if=cpu_unseen>75%')[0] == 0, err)
 rc, out, err = xenflame('report', '-q', '--offline', host, '--fail-if=unresolved>0%', '--fail-if=unresolved_user>0%', '--fail-if=lost>0%')
 check('each that holds has a line, with -q too', rc == 1 and [x.split(':')[1] for x in err.splitlines()] == [' unresolved', ' unresolved_user'], err)
 for bad in ('nonsense>1%', 'lost', 'lost>', 'lost>1', 'lost>x%', 'lost>-1%', 'lost>101%', 'lost>1%x', '>1%', 'los>1%', 'lost>nan%', 'other_events>1%'):
