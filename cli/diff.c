@@ -62,7 +62,8 @@ struct diff_args {
 /* The recordings of a side. */
 struct side {
 	const char *files[MAX_LIST + 1]; /* NULL-terminated */
-	struct run *runs;
+	size_t nr_files;
+	struct run *runs; /* n of them, once they are read */
 	struct profile **profiles;
 	size_t n;
 };
@@ -196,19 +197,23 @@ static void side_release(struct side *s)
 
 static int side_read(struct side *s, const struct pipeline_opts *opts, struct error *err)
 {
-	size_t n = 0;
+	size_t n = s->nr_files;
 
-	while (s->files[n])
-		n++;
 	s->runs = xcalloc(n, sizeof(*s->runs));
 	s->profiles = xcalloc(n, sizeof(struct profile *));
 	for (s->n = 0; s->n < n; s->n++) {
 		run_init(&s->runs[s->n]);
 		s->profiles[s->n] = &s->runs[s->n].profile;
 	}
-	for (n = 0; n < s->n; n++)
+	for (n = 0; n < s->n; n++) {
 		if (run_read(&s->runs[n], s->files[n], opts, err))
 			return -1;
+		if (s->runs[n].two_columns)
+			return error_set(err,
+					 "'%s': holds a comparison: 'xenflame %s -o out.svg' draws "
+					 "it",
+					 s->files[n], s->files[n]);
+	}
 	return 0;
 }
 
@@ -350,11 +355,11 @@ static int usage(void)
 
 static int add_file(struct side *s, const char *file)
 {
-	if (s->n == MAX_LIST) {
+	if (s->nr_files == MAX_LIST) {
 		tell("more than %d files", MAX_LIST);
 		return -1;
 	}
-	s->files[s->n++] = file;
+	s->files[s->nr_files++] = file;
 	return 0;
 }
 
@@ -400,13 +405,12 @@ static int run_diff(int argc, char **argv)
 			return EXIT_USAGE;
 	}
 	/* Two files alone need no border, wherever it is. */
-	if ((!border || !before.n || !after.n) && before.n + after.n == 2) {
-		const char *files[2] = { before.n ? before.files[0] : after.files[0],
-					 before.n ? before.files[1] : after.files[1] };
+	if ((!before.nr_files || !after.nr_files) && before.nr_files + after.nr_files == 2) {
+		const struct side both = before.nr_files ? before : after;
 
-		before = (struct side){ .files = { files[0] }, .n = 1 };
-		after = (struct side){ .files = { files[1] }, .n = 1 };
-	} else if (!border || !before.n || !after.n) {
+		before = (struct side){ .files = { both.files[0] }, .nr_files = 1 };
+		after = (struct side){ .files = { both.files[1] }, .nr_files = 1 };
+	} else if (!before.nr_files || !after.nr_files) {
 		return usage();
 	}
 	if (!a.draw.output && !a.draw.format && !a.draw.open)

@@ -161,7 +161,8 @@ static frame_id match_frame(struct matcher *m, const struct profile *from, frame
 		if (m->by_name)
 			key.space = SPACE_NONE;
 	}
-	key.function = f.flags & FRAME_UNRESOLVED ? 0 : f.function;
+	/* Of --by-module: builds of a module have names of their own. */
+	key.function = f.flags & FRAME_UNRESOLVED || f.function == f.module ? 0 : f.function;
 	if (m->into->by_line) {
 		key.file = f.file;
 		key.line = f.line;

@@ -477,6 +477,14 @@ static frame_id group_frame(struct profile *p, str_id name, u8 space)
 		p, &(struct frame){ .function = name, .space = space, .flags = FRAME_GROUP });
 }
 
+/* All that a module holds is one function of its name. */
+static frame_id module_frame(struct profile *p, const struct frame *f)
+{
+	return profile_frame(
+		p,
+		&(struct frame){ .function = f->module, .module = f->module, .space = f->space });
+}
+
 struct rewrite {
 	struct profile *p;
 	const struct view_opts *o;
@@ -527,7 +535,7 @@ static bool rewrite_path(struct rewrite *rw)
 			const struct frame *f = &rw->p->frames.v[path[i]];
 
 			if (!(f->flags & FRAME_GROUP) && f->module)
-				path[i] = group_frame(rw->p, f->module, f->space);
+				path[i] = module_frame(rw->p, f);
 		}
 	if (o->collapse_recursion || o->by_module) {
 		for (i = k = 0; i < n; i++)

@@ -127,6 +127,14 @@ static void test_match(void)
 	EQ(v.diff->base_samples, 10);
 	view_release(&v);
 
+	/* Modules match too, whatever the builds call them. */
+	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ .by_module = true }, &(struct diff_opts){ 0 },
+		 &err),
+	   0);
+	STR_EQ(dump(&v), "1app 0/20 0/40|2app 7/7 14/14|2libc.so.6 10/10 20/20|2vmlinux 0/2 0/4|"
+			 "3xen-syms-4.18_[h] 2/2 4/4|2xen-netback.ko.xz 1/1 2/2|");
+	view_release(&v);
+
 	EQ(build(&v, &a.p, &b.p, &(struct view_opts){ 0 },
 		 &(struct diff_opts){
 			 .norm = DIFF_BY_TIME, .time_before = 1000, .time_after = 500 },

@@ -153,6 +153,12 @@ with tempfile.TemporaryDirectory() as tmp:
     ok(open(os.path.join(tmp, 'd.folded')).read() == 'app;main;came 0 1000\napp;main;gone 500 0\napp;main;grown_[h] 1000 4000\n'
        'app;main;same 6500 13000\napp;main;shrunk 2000 2000\n', 'folded text has both counts')
     j = json.load(open(os.path.join(tmp, 'd.json')))
+    for kept in ('d.folded', 'd.json'):
+        status, out, err = diff(os.path.join(tmp, kept), after)
+        ok(status == 1 and 'holds a comparison' in err, f'{kept} is no side of another comparison', err)
+    for files in ((before, 'absent'), ('absent', after), (before, before, '--', after, 'absent')):
+        status, out, err = diff(*files)
+        ok(status == 1 and err == "xenflame: 'absent': cannot open: No such file or directory\n", f'{files[-2:]}: a file that is not there', (status, err))
     n = j['nodes']
     label = [None if f is None else j['frames'][f]['label'] for f in n['frame']]
     at = label.index('gone')
