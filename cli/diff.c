@@ -290,7 +290,6 @@ static int compare(struct diff_args *a, const struct render_writer *w, struct si
 	int ret = EXIT_FAILED;
 	size_t i;
 
-	before->n = after->n = 0; /* none is read yet */
 	if (side_read(before, &a->draw.pipe, &err) || side_read(after, &a->draw.pipe, &err))
 		goto out;
 	a->draw.view.event = draw_pick_event(&after->runs[0], &a->draw, &err);

@@ -58,7 +58,9 @@ void layout_init(struct layout *l, const struct view *v, double width, double mi
 		b.w = weight * scale;
 		at[d->depth] = start + weight;
 		if (i && (b.w < min_width || !(weight > 0))) {
-			l->left_out += d->end - i;
+			/* What has vanished is not too narrow: it is named elsewhere. */
+			if (weight > 0)
+				l->left_out += d->end - i;
 			i = d->end;
 			continue;
 		}
