@@ -3,6 +3,7 @@
 # check-patches.sh [SERIES...]: put the series onto their trees, patch by patch and
 # without fuzz, and compile after each patch all that it touches: Xen with frame
 # pointers and without, Linux with Xen (which has guest perf events) and without.
+# With all patches of a series for Xen, the whole of Xen is built both ways.
 # Prints TAP. See sources.sh for the environment, and further:
 #
 #   XEN_UPSTREAM_TREE    a tree of the version in xen/BASE for xen/patches
@@ -27,7 +28,8 @@ check() # description, status, log
 		echo "ok $n - $1"
 	else
 		echo "not ok $n - $1"
-		[ -z "${3-}" ] || grep -E 'error|warning|rejects|FAILED|apply' "$3" | head -n 10 | sed 's/^/# /'
+		[ -z "${3-}" ] || grep -E 'error:|warning:|\*\*\*|rejects|FAILED|not apply' "$3" | head -n 10 |
+			cut -c 1-200 | sed 's/^/# /'
 		rc=1
 	fi
 }
@@ -41,8 +43,8 @@ touched() # patch; the files it changes
 xen_config() # tree, y or n
 {
 	{
-		# With HVM: it has code in the files that are touched.
-		sed '/FRAME_POINTER/d; /XEN_GUEST\|PVH_GUEST/d; s/^# CONFIG_HVM is not set/CONFIG_HVM=y/' \
+		# With what has code in the files that are touched, or uses what they define.
+		sed '/FRAME_POINTER/d; /XEN_GUEST\|PVH_GUEST/d; s/^# \(CONFIG_HVM\|CONFIG_MEM_SHARING\|CONFIG_XENOPROF\) is not set/\1=y/' \
 			"$here/xen.config"
 		echo CONFIG_XSM=y
 		if [ "$2" = y ]; then
@@ -54,36 +56,69 @@ xen_config() # tree, y or n
 	make -C "$1/xen" olddefconfig
 }
 
+# Headers that the build itself makes, which single objects need. The rule is what
+# the hypervisor's own rule does before it comes to objects.
+xen_headers() # tree
+{
+	grep -q '^headers-for-objects:' "$1/xen/Makefile" || {
+		sed -n '/^\$(TARGET): outputmakefile/,/asm-offsets\.h$/p' "$1/xen/Makefile" |
+			sed 's/^\$(TARGET):/\nheaders-for-objects:/' >"$tmp/rule"
+		grep -q asm-offsets "$tmp/rule" || return 1
+		cat "$tmp/rule" >>"$1/xen/Makefile"
+	}
+	make -C "$1/xen" -j"$JOBS" headers-for-objects
+}
+
+# The objects that a patch can break: those of the sources that it changes and,
+# if it changes a header, those of all that know what is in these headers.
+xen_objects() # tree, patch
+{
+	{
+		touched "$2" | grep '^xen/.*\.c$'
+		! touched "$2" | grep -q '^xen/.*\.h$' ||
+			(cd "$1" && grep -rlE 'vpmu|xenpmu|stack_walk' --include='*.c' xen/common xen/arch/x86 xen/xsm)
+	} | sort -u | while read -r f; do
+		# Without a Makefile beside it, it is included by another one.
+		[ ! -f "$1/${f%/*}/Makefile" ] || echo "$f" | sed 's:^xen/::; s:c$:o:'
+	done
+}
+
 try_xen()
 {
 	for fp in y n; do
 		mkdir -p "$2.$fp" && (cd "$2" && tar cf - .) | tar xf - -C "$2.$fp"
-		{ xen_config "$2.$fp" $fp && make -C "$2.$fp/xen" -j"$JOBS"; } >"$tmp/log" 2>&1
-		check "$1: Xen without the series, frame pointers: $fp" $? "$tmp/log"
+		{ xen_config "$2.$fp" $fp && xen_headers "$2.$fp"; } >"$tmp/log" 2>&1
+		check "$1: configured, frame pointers: $fp" $? "$tmp/log"
 	done
 	for p in $("$top/patches.sh" write "$1" "$tmp/$1"); do
 		name=$(basename "$p" .patch)
 		for fp in y n; do
 			patch -d "$2.$fp" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1
-			check "$1: $name applies" $? "$tmp/log"
-			touched "$p" | grep -qE '^xen/(arch|include|xsm|common)/' || break
-			make -C "$2.$fp/xen" -j"$JOBS" >"$tmp/log" 2>&1
-			check "$1: $name compiles, frame pointers: $fp" $? "$tmp/log"
+			check "$1: $name applies, frame pointers: $fp" $? "$tmp/log"
+			objects=$(xen_objects "$2.$fp" "$p")
+			[ -n "$objects" ] || continue
+			# shellcheck disable=SC2086
+			{
+				xen_headers "$2.$fp" && make -C "$2.$fp/xen" -j"$JOBS" $objects &&
+				(cd "$2.$fp/xen" && ls -l $objects)
+			} >"$tmp/log" 2>&1
+			check "$1: $(echo "$objects" | wc -l) objects after $name, frame pointers: $fp" $? "$tmp/log"
 		done
 		# Its Makefile wants a configured tree; this is what it does. Xen's headers
 		# are the real ones here.
-		t=$2.$fp/tools/tests/stack-walk
+		t=$2.y/tools/tests/stack-walk
 		case $(touched "$p") in
 		*tools/tests/stack-walk*)
-			patch -d "$2.n" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1
 			{
-				sed '/#include/d' "$2.$fp/xen/arch/x86/include/asm/stack-walk.h" >"$t/stack-walk.h" &&
-				gcc -g -Wall -Werror -I"$2.$fp/xen/include" -o "$t/test" "$t/main.c" && "$t/test"
+				sed '/#include/d' "$2.y/xen/arch/x86/include/asm/stack-walk.h" >"$t/stack-walk.h" &&
+				gcc -g -Wall -Werror -I"$2.y/xen/include" -o "$t/test" "$t/main.c" && "$t/test"
 			} >"$tmp/log" 2>&1
 			check "$1: the unit test, $(tail -n 1 "$tmp/log")" $? "$tmp/log" ;;
-		*docs/*.rst*)
-			patch -d "$2.n" -p1 -F0 -s -f --no-backup-if-mismatch <"$p" >"$tmp/log" 2>&1 ;;
 		esac
+	done
+	for fp in y n; do
+		make -C "$2.$fp/xen" -j"$JOBS" >"$tmp/log" 2>&1
+		check "$1: the whole of Xen with the series, frame pointers: $fp" $? "$tmp/log"
 	done
 	step "$1"
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What vpmu_timer.c of the series wants from Xen, for a machine of one CPU whose
+ * What vpmu-timer.c of the series wants from Xen, for a machine of one CPU whose
  * time stands still until the test moves it.
  */
 #ifndef XENFLAME_TEST_TIMER_EMUL_H
@@ -18,22 +18,21 @@ typedef int64_t s_time_t;
 
 #define __read_mostly
 #define cf_check
-#define BUILD_BUG_ON(x)       _Static_assert(!(x), #x)
-#define PAGE_SIZE             4096
-#define PRI_stime             "ld"
-#define PRIx64                "lx"
-#define printk                printf
-#define likely(x)             (x)
-#define unlikely(x)           (x)
-#define ACCESS_ONCE(x)        (*(volatile __typeof__(x) *)&(x))
-#define min(a, b)             ((a) < (b) ? (a) : (b))
-#define max(a, b)             ((a) > (b) ? (a) : (b))
-#define min_t(t, a, b)        min((t)(a), (t)(b))
-#define max_t(t, a, b)        max((t)(a), (t)(b))
-#define SECONDS(s)            ((s_time_t)(s)*1000000000LL)
-#define MILLISECS(s)          ((s_time_t)(s)*1000000LL)
-#define MICROSECS(s)          ((s_time_t)(s)*1000LL)
-#define container_of(p, t, m) ((t *)((char *)(p)-offsetof(t, m)))
+#define BUILD_BUG_ON(x) _Static_assert(!(x), #x)
+#define PAGE_SIZE       4096
+#define PRI_stime       "ld"
+#define PRIx64          "lx"
+#define printk          printf
+#define likely(x)       (x)
+#define unlikely(x)     (x)
+#define ACCESS_ONCE(x)  (*(volatile __typeof__(x) *)&(x))
+#define min(a, b)       ((a) < (b) ? (a) : (b))
+#define max(a, b)       ((a) > (b) ? (a) : (b))
+#define min_t(t, a, b)  min((t)(a), (t)(b))
+#define max_t(t, a, b)  max((t)(a), (t)(b))
+#define SECONDS(s)      ((s_time_t)(s)*1000000000LL)
+#define MILLISECS(s)    ((s_time_t)(s)*1000000LL)
+#define MICROSECS(s)    ((s_time_t)(s)*1000LL)
 #define integer_runtime_param(name, var)
 #define xzalloc(t) calloc(1, sizeof(t))
 #define xfree(p)   free(p)
@@ -56,33 +55,24 @@ static inline void spin_unlock(spinlock_t *l)
 #define spin_lock_irqsave(l, f)      ((f) = 0, spin_lock(l))
 #define spin_unlock_irqrestore(l, f) ((void)(f), spin_unlock(l))
 
-struct rcu_head {
-	void (*fn)(struct rcu_head *);
-};
-typedef struct {
-	char unused;
-} rcu_read_lock_t;
-#define DEFINE_RCU_READ_LOCK(x)  rcu_read_lock_t x
-#define rcu_read_lock(x)         ((void)(x))
-#define rcu_read_unlock(x)       ((void)(x))
-#define rcu_dereference(p)       (p)
-#define rcu_assign_pointer(p, v) ((p) = (v))
-static inline void call_rcu(struct rcu_head *h, void (*fn)(struct rcu_head *))
-{
-	fn(h);
-}
+#define smp_wmb() ((void)0)
 
 struct timer {
 	void (*fn)(void *);
 	void *data;
 	s_time_t expires;
+	unsigned int cpu;
 	bool active, killed;
 };
 extern s_time_t test_now;
 #define NOW() test_now
 static inline void init_timer(struct timer *t, void (*fn)(void *), void *data, unsigned int cpu)
 {
-	*t = (struct timer){ .fn = fn, .data = data };
+	*t = (struct timer){ .fn = fn, .data = data, .cpu = cpu };
+}
+static inline void migrate_timer(struct timer *t, unsigned int cpu)
+{
+	t->cpu = cpu;
 }
 void set_timer(struct timer *t, s_time_t expires);
 static inline void stop_timer(struct timer *t)
@@ -171,8 +161,16 @@ struct vcpu {
 #define is_hvm_vcpu(v)        ((v)->hvm)
 #define is_idle_vcpu(v)       ((v)->idle)
 #define has_vlapic(d)         false
-#define cpu_online(n)         ((n) == 0)
 #define smp_processor_id()    0U
+/* Which CPUs there are; as in a debug build, asking for any other is a bug. */
+#define nr_cpu_ids 2
+extern unsigned int test_online; /* bitmap */
+static inline bool cpu_online(unsigned int cpu)
+{
+	if (cpu >= nr_cpu_ids)
+		abort();
+	return test_online & (1U << cpu);
+}
 extern struct domain *hardware_domain;
 extern struct vcpu *current;
 extern unsigned int vpmu_mode;
@@ -203,5 +201,6 @@ struct cpuid_leaf {
 
 void vpmu_deliver(struct vcpu *sampling, struct vcpu *sampled);
 void vpmu_timer_save(struct vcpu *v);
+void vpmu_sync_irqs(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The counters and the timer of vpmu_timer.c, which timer.sh takes out of the
+ * The counters and the timer of vpmu-timer.c, which timer.sh takes out of the
  * patches: what a kernel that uses them gets to see. TAP.
  */
 #include "timer-emul.h"
-#include "vpmu_timer.c"
+#include "vpmu-timer.c"
 
 #define GHZ    2
 #define PERIOD 20000000ULL /* 10 ms */
@@ -21,7 +21,9 @@ unsigned int vpmu_mode = XENPMU_MODE_ALL;
 unsigned long cpu_khz = GHZ * 1000000UL;
 __typeof__(boot_cpu_data) boot_cpu_data;
 
-static int count, failed, delivered, early;
+unsigned int test_online = 1;
+
+static int count, failed, delivered, early, synced;
 
 static void ok(bool good, const char *what)
 {
@@ -49,6 +51,13 @@ void vpmu_deliver(struct vcpu *sampling, struct vcpu *sampled)
 	vpmu_set(vcpu_vpmu(sampling), VPMU_CACHED);
 }
 
+/* All that the timer has got must be there until this has returned. */
+static struct vpmu_timer *going;
+void vpmu_sync_irqs(void)
+{
+	synced += going && going->gone && going->timer.killed && !dom0.arch.vpmu.timer;
+}
+
 static struct vpmu_timer *t(void)
 {
 	return dom0.arch.vpmu.timer;
@@ -60,7 +69,8 @@ static void run_until(s_time_t then)
 	while (t()->timer.active && t()->timer.expires <= then) {
 		test_now = max(test_now, t()->timer.expires);
 		t()->timer.active = false;
-		vpmu_timer_interrupt();
+		if (t()->timer.cpu == smp_processor_id())
+			vpmu_timer_interrupt();
 		t()->timer.fn(t()->timer.data);
 	}
 	test_now = then;
@@ -308,6 +318,46 @@ static void hostile(uint8_t vendor)
 	ok(true, "an interrupt after the end is harmless");
 }
 
+static void hotplug(uint8_t vendor)
+{
+	s_time_t end;
+	int fired = 0;
+
+	/* CPU 0 goes away, and its timers move to another one. */
+	start(vendor);
+	program(cycles(), SEL_OS | SEL_USR, PERIOD);
+	test_online = 2;
+	t()->timer.cpu = 1;
+	for (end = test_now + SECONDS(10); t()->timer.active && t()->timer.expires < end; fired++) {
+		test_now = t()->timer.expires;
+		t()->timer.active = false;
+		t()->timer.fn(t()->timer.data);
+	}
+	ok(t()->timer.active && t()->timer.cpu == 1 && fired >= 5 && fired <= 15,
+	   "while the CPU is away, it is looked for once a second");
+	ok(delivered == 0, "and there are no samples");
+	test_online = 3;
+	run_until(test_now + SECONDS(2));
+	ok(t()->timer.cpu == 0 && delivered == 1, "when it is back, so are they");
+
+	/* A vCPU for which there is no CPU at all. */
+	dom0.vcpu_id = nr_cpu_ids;
+	start(vendor);
+	program(cycles(), SEL_OS | SEL_USR, PERIOD);
+	test_now += MILLISECS(5);
+	ok(read_counter() - (-PERIOD & MASK48) == 5 * GHZ * 1000000ULL && t()->timer.cpu == 0,
+	   "a vCPU without a CPU can have counters");
+	dom0.vcpu_id = 0;
+	test_online = 1;
+
+	start(vendor);
+	going = t();
+	synced = 0;
+	vpmu_timer_destroy(&dom0);
+	going = NULL;
+	ok(synced == 1, "the end waits for interrupts that have begun");
+}
+
 static void intel(void)
 {
 	struct cpuid_leaf l;
@@ -354,6 +404,7 @@ int main(void)
 		sampling(vendors[i]);
 		selection(vendors[i]);
 		hostile(vendors[i]);
+		hotplug(vendors[i]);
 	}
 	intel();
 	vpmu_timer_destroy(&dom0);
