@@ -538,9 +538,30 @@ static void vpmu_off(struct doctor *d)
 	}
 }
 
+/* Whether a table of symbols has one of these. */
+static int has_symbol(struct doctor *d, const char *path, const char *const *names,
+		      const char **which)
+{
+	struct buf b = BUF_INIT;
+	int found = -1;
+
+	if (!host_read(d->h, path, &b) && b.n) {
+		found = 0;
+		for (; *names && !found; names++)
+			if (strstr(buf_str(&b), *names)) {
+				*which = *names;
+				found = 1;
+			}
+	}
+	buf_release(&b);
+	return found;
+}
+
 static void check_vpmu(struct doctor *d)
 {
+	static const char *const with_timer[] = { "vpmu_timer_interrupt", NULL };
 	const char *mode, *features, *line;
+	bool timer;
 	int e;
 
 	mode = read_line(d, HOST_PMU_MODE, &e);
@@ -578,6 +599,7 @@ static void check_vpmu(struct doctor *d)
 	d->driver = host_exists(d->h, "/sys/bus/event_source/devices/cpu");
 	line = dom0_log(d, "Performance Events: ");
 	line = line ? keepf(d, " (its log: '%s')", line) : "";
+	timer = has_symbol(d, "/proc/xen/xensyms", with_timer, &features) == 1;
 	if (d->driver)
 		add(d, "pmu-driver", HOST_OK, "dom0's kernel has counters of the processor", NULL,
 		    NULL);
@@ -588,9 +610,11 @@ static void check_vpmu(struct doctor *d)
 			  "software clock, whose samples it then marks as a guest's, with address "
 			  "0",
 			  line),
-		    "see why in dom0's log; until that is solved start Xen with vpmu=off to record "
-		    "dom0 at least",
-		    "dmesg | grep -i -e vpmu -e 'performance events'");
+		    timer ? "this Xen can sample by a timer, without the processor's counters"
+			  : "see why in dom0's log; until that is solved start Xen with vpmu=off "
+			    "to record dom0 at least",
+		    timer ? advice(d, ADVICE_BOOT_OPTION, "vpmu=timer")
+			  : "dmesg | grep -i -e vpmu -e 'performance events'");
 	else
 		add(d, "pmu-driver", HOST_BAD,
 		    keepf(d,
@@ -598,25 +622,6 @@ static void check_vpmu(struct doctor *d)
 			  "software clock, which stops at the hypervisor's door",
 			  line),
 		    d->pv ? "they come with vPMU" : NULL, NULL);
-}
-
-/* Whether a table of symbols has one of these. */
-static int has_symbol(struct doctor *d, const char *path, const char *const *names,
-		      const char **which)
-{
-	struct buf b = BUF_INIT;
-	int found = -1;
-
-	if (!host_read(d->h, path, &b) && b.n) {
-		found = 0;
-		for (; *names && !found; names++)
-			if (strstr(buf_str(&b), *names)) {
-				*which = *names;
-				found = 1;
-			}
-	}
-	buf_release(&b);
-	return found;
 }
 
 /* Asks Xen for the feature, and puts back what was. 0, or an errno value. */

@@ -38,12 +38,13 @@ build_xen() # directory
 	cp "$here/xen.config" "$1/xen/.config" &&
 	make -C "$1/xen" olddefconfig && make -C "$1/xen" -j"$JOBS"
 }
-if [ "$(cat "$b/xen.stamp" 2>/dev/null)" != "$xen_stamp" ]; then
+if [ "$(cat "$b/xen.stamp" 2>/dev/null)" != "$xen_stamp" ] || [ ! -f "$b/xen-syms.base" ]; then
 	rm -rf "$b/xen" "$b/xen.stamp"
 	unpack_xen "$b/xen" >"$b/log/xen-source" 2>&1 || fail "unpacking Xen" "$b/log/xen-source"
 	step "sources of Xen"
 	build_xen "$b/xen" >"$b/log/xen-base" 2>&1 || fail "building Xen" "$b/log/xen-base"
 	cp "$b/xen/xen/xen" "$b/xen.base"
+	cp "$b/xen/xen/xen-syms" "$b/xen-syms.base"
 	step "Xen without the series"
 	"$top/patches.sh" apply xen/4.17 "$b/xen" >"$b/log/xen-apply" 2>&1 ||
 		fail "applying xen/4.17" "$b/log/xen-apply"
@@ -83,12 +84,30 @@ if [ "$(cat "$b/linux.stamp" 2>/dev/null)" != "$linux_stamp" ]; then
 	step "Linux with the series"
 fi
 
-"$here/mkinitrd.sh" "$b" "$b/initrd.gz" >"$b/log/initrd" 2>&1 || fail "making the initrd" "$b/log/initrd"
+# ---- the product, as small as for a dom0, and what it runs in ----
+small=
+if [ -n "${XENFLAME-}" ] && [ -x "${XENFLAME-}" ]; then
+	small=$XENFLAME
+	# Configured in place, the sources cannot be built elsewhere: take what was built.
+	if [ ! -f "$top/config.status" ]; then
+		(
+			mkdir -p "$b/xenflame" && cd "$b/xenflame" &&
+			{ [ -f config.status ] || "$top/configure" CFLAGS='-g -O1' --without-cairo \
+				--without-libxml2 --without-debuginfod --without-libcurl \
+				--without-zstd --without-lzma; } &&
+			make -j"$JOBS" xenflame
+		) >"$b/log/xenflame" 2>&1 || fail "building a small xenflame" "$b/log/xenflame"
+		small=$b/xenflame/xenflame
+		step "small xenflame"
+	fi
+fi
+"$here/mkinitrd.sh" "$b" "$b/initrd.gz" ${small:+"$small"} >"$b/log/initrd" 2>&1 || fail "making the initrd" "$b/log/initrd"
 step "initial file system"
 
-# ---- boots ----
+# ---- boots, two at a time: an emulated machine uses one processor ----
 boot() # name, xen, kernel, options of Xen, options for dom0-init.sh
 {
+	begun=$(date +%s)
 	rm -rf "$b/$1" "$b/$1.disk" "$b/$1.log"
 	mkdir "$b/$1"
 	truncate -s 256M "$b/$1.disk"
@@ -102,8 +121,18 @@ boot() # name, xen, kernel, options of Xen, options for dom0-init.sh
 		>"$b/log/$1" 2>&1
 	tar xf "$b/$1.disk" -C "$b/$1" --strip-components=1 2>>"$b/log/$1"
 	rm -f "$b/$1.disk"
-	step "boot $1: $4, $5"
+	echo "# $(($(date +%s) - begun)) s: boot $1: $4, $5"
 }
+{
+	boot timer xen.new bzImage.new "vpmu=timer watchdog" "plan=timer"
+	boot old-kernel xen.new bzImage.base "vpmu=timer,hv-stacktrace watchdog" "plan=probe"
+	boot stock xen.base bzImage.base "" "plan=stock"
+} &
+boot record xen.new bzImage.new "vpmu=timer watchdog" "plan=record seconds=$seconds freq=${FREQ:-97}"
+boot old-xen xen.base bzImage.new "vpmu=on" "plan=probe"
+boot switch xen.new bzImage.new "vpmu=on" "plan=switch"
+wait
+step "boots"
 
 n=0 rc=0
 check() # description, status
@@ -126,28 +155,27 @@ sound() # name: came up and went down in good order
 
 census() { python3 "$here/check-recording.py" --census "$b/$1/$2"; }
 
-boot record xen.new bzImage.new "vpmu=timer watchdog" "plan=record seconds=$seconds freq=${FREQ:-97}"
 sound record
 python3 "$here/check-recording.py" "$b/record" "$b/xen-syms" "$b/vmlinux" "$b/record.log" \
 	"$b/root/bin/hcload" >"$b/log/recording" 2>&1
 check "record: the recording is what it has to be" $?
 sed 's/^/    /' "$b/log/recording"
-[ -s "$b/record/clock.data" ] && [ "$(census record clock.data | grep -cE ' (guest|hypervisor)')" = 0 ]
-check "record: samples of a software event are nobody else's" $?
-grep -q 'Operation not supported' "$b/record/switch.off"
-check "record: what was started with vpmu=timer stays with the timer" $?
-awk '/ cycles / { gsub(",", "", $1); exit !($1 > 0) }' "$b/record/stat.out" &&
-	awk '/ instructions / { exit !($1 == 0) }' "$b/record/stat.out"
-check "record: perf stat counts cycles, and no instructions" $?
 
-boot old-xen xen.base bzImage.new "vpmu=on" "plan=probe"
+sound timer
+[ -s "$b/timer/clock.data" ] && [ "$(census timer clock.data | grep -cE ' (guest|hypervisor)')" = 0 ]
+check "timer: samples of a software event are nobody else's" $?
+grep -q 'Operation not supported' "$b/timer/switch.off"
+check "timer: what was started with vpmu=timer stays with the timer" $?
+awk '/ cycles / { gsub(",", "", $1); exit !($1 > 0) }' "$b/timer/stat.out" &&
+	awk '/ instructions / { exit !($1 == 0) }' "$b/timer/stat.out"
+check "timer: perf stat counts cycles, and no instructions" $?
+
 sound old-xen
 ! grep -q 'features accepted' "$b/old-xen/facts.before"
 check "old-xen: it refuses the features" $?
 [ -s "$b/old-xen/clock.data" ] && [ "$(census old-xen clock.data | grep -cE ' (guest|hypervisor)')" = 0 ]
 check "old-xen: samples of a software event are nobody else's" $?
 
-boot old-kernel xen.new bzImage.base "vpmu=timer,hv-stacktrace watchdog" "plan=probe"
 sound old-kernel
 grep -q 'features accepted' "$b/old-kernel/facts.before"
 check "old-kernel: the features can be set" $?
@@ -155,10 +183,18 @@ census old-kernel perf.data.kvm >"$b/log/old-kernel.census"
 grep -q '^samples [1-9]' "$b/log/old-kernel.census" && ! grep -qE '^mode hypervisor|^marker HV' "$b/log/old-kernel.census"
 check "old-kernel: it records, and knows no hypervisor frames: $(tr '\n' ' ' <"$b/log/old-kernel.census")" $?
 
-boot switch xen.new bzImage.new "vpmu=on" "plan=switch"
 sound switch
 [ "$(cat "$b/switch/switch.log" 2>/dev/null | tr '\n' ' ')" = "24 rc 0 features 0x18 8 rc 0 features 0x8 0 rc 0 features 0x0 16 rc 0 features 0x10 0 rc 0 features 0x0 32 rc 1 features 0x0 " ]
 check "switch: from the PMU to the timer and back at run time" $?
+
+sound stock
+
+# ---- the product in these dom0s: what it thinks of them, and what it records ----
+if [ -n "$small" ]; then
+	python3 "$here/check-product.py" "$b" >"$b/log/product" 2>&1
+	check "doctor's verdicts and record's doings are those that are due" $?
+	sed 's/^/    /' "$b/log/product"
+fi
 
 # ---- the product draws it ----
 if [ -n "${XENFLAME-}" ] && [ -x "${XENFLAME-}" ]; then

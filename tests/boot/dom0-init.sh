@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Process 1 of the dom0 that check-boot starts. The kernel's command line says
 # what to do:
-#   plan=record     features and mode as for a profile, then the recordings
+#   plan=record     features and mode as for a profile, and a recording of it
+#   plan=timer      the product's own recordings, then other things to do with the
+#                   timer's counters
 #   plan=probe      only short recordings, for combinations of patched and
 #                   unpatched hypervisor and kernel
 #   plan=switch     several values for pmu_features, one after the other
+#   plan=stock      nothing but the product, which has to do without
+# In each, the product's doctor looks at the machine first, as it was started.
 #   features=N      what to write into pmu_features
 #   seconds=N       length of each of the phases of the workload
 #   freq=N          samples per second and CPU to ask for
@@ -59,6 +63,52 @@ record()
 	echo "rc $?" >>$n.out
 }
 
+settings()
+{
+	echo "$(cat $pmu/pmu_mode 2>&1) $(cat $pmu/pmu_features 2>&1)"
+}
+
+# product NAME ARGUMENTS...: what xenflame says, and the settings around it
+product()
+{
+	n=$1
+	shift
+	echo "STEP $n uptime $(cut -d' ' -f1 /proc/uptime)"
+	settings >$n.settings
+	xenflame "$@" >$n.out 2>$n.err
+	echo "$?" >$n.rc
+	settings >>$n.settings
+}
+
+if [ -x /bin/xenflame ]; then
+	product doctor doctor --json
+	product probe doctor --json --probe
+	[ "$plan" != record ] || product text doctor
+	if [ "$plan" = timer ] || [ "$plan" = stock ]; then
+		mkdir taken forced
+		product taken record -o taken/perf.data.kvm -- hc-mmap 1
+		product forced record --force --no-trial -o forced/perf.data.kvm -- hc-mmap 1
+	fi
+	if [ "$plan" = timer ]; then
+		# One without an end, which somebody ends.
+		mkdir ended
+		settings >ended.settings
+		xenflame record -o ended/perf.data.kvm >ended.out 2>ended.err &
+		p=$!
+		i=0
+		until [ -s ended/perf.data.kvm ] || [ $i = 60 ]; do
+			sleep 1
+			i=$((i + 1))
+		done
+		sleep 1
+		settings >>ended.settings
+		kill -INT $p
+		wait $p
+		echo "$?" >ended.rc
+		settings >>ended.settings
+	fi
+fi
+
 facts >facts.before
 { echo "$features" >$pmu/pmu_features; } 2>>facts.before && echo "features accepted" >>facts.before
 { echo all >$pmu/pmu_mode; } 2>>facts.before && echo "mode accepted" >>facts.before
@@ -67,11 +117,12 @@ facts >facts.after
 if [ "$plan" = record ]; then
 	record perf kvm --host --guest record -a -F "$freq" -g -m 1M \
 		-o perf.data.kvm -- sh /workload.sh "$seconds"
+	cat /proc/cpuinfo >cpuinfo
+elif [ "$plan" = timer ]; then
 	record clock record -a -g -e cpu-clock -F 199 -o clock.data -- hc-mmap 2
 	record dwarf kvm --host --guest record -a -F "$freq" --call-graph dwarf,1024 -m 4M \
 		-o dwarf.data.kvm -- hc-mmap 2
 	record stat stat -a -e cycles,instructions -- hc-spin 2
-	cat /proc/cpuinfo >cpuinfo
 
 	# The other source of samples was not there when the hypervisor started.
 	{ echo 8 >$pmu/pmu_features; } 2>switch.off
@@ -84,7 +135,7 @@ elif [ "$plan" = switch ]; then
 		echo "features $(cat $pmu/pmu_features)"
 	done >switch.log
 	record clock record -a -g -e cpu-clock -F 199 -o clock.data -- hc-mmap 1
-else
+elif [ "$plan" = probe ]; then
 	record perf kvm --host --guest record -a -F "$freq" -g -m 1M \
 		-o perf.data.kvm -- hc-mmap 2
 	record clock record -a -g -e cpu-clock -F 199 -o clock.data -- hc-mmap 2

@@ -65,6 +65,9 @@ case('stock', t.transcript(new('stock'), 'novpmu', 'novpmu-watchdog'), 1, 'dom0'
 tree = t.transcript(new('vpmu'), 'vpmu-on', 'vpmu-on')
 case('vPMU without driver', tree, 1, 'debug-keys', {'vpmu': 'ok', 'pmu-driver': 'bad', 'mode': 'warn', 'patched-xen': 'unknown'},
      {'pmu-driver': 'software events only.*address 0.*vpmu=off', 'mode': 'echo all'})
+tree.put('/proc/xen/xensyms', tree.get('/proc/xen/xensyms') + 'ffff82d040200000 T vpmu_timer_interrupt\n')
+case('vPMU without driver, on a Xen that has the timer', tree, 1, 'debug-keys', {'vpmu': 'ok', 'pmu-driver': 'bad'},
+     {'pmu-driver': r'sample by a timer.*vpmu=timer'})
 case('watchdog', t.transcript(new('watchdog'), 'novpmu', 'vpmu-and-watchdog'), 1, 'dom0', {'vpmu': 'bad'},
      {'vpmu': r'watchdog is on.*watchdog'})
 case('no PMU known', t.transcript(new('intel'), 'novpmu', 'vpmu-intel-nopmu'), 1, 'dom0', {'vpmu': 'bad'},
