@@ -28,6 +28,7 @@ struct doctor {
 	bool probe;
 	struct buf xl_info, xl_dmesg, dmesg;
 	bool have_xl_info, have_xl_dmesg, have_dmesg;
+	bool no_xl; /* not installed */
 	bool dom0, pv, vpmu_on, driver, patched, patched_linux, frame_pointers;
 	bool have_perf, bits_32;
 	long features; /* -1: not known */
@@ -188,6 +189,7 @@ static void gather(struct doctor *d)
 {
 	struct buf b = BUF_INIT;
 	const char *major, *minor, *extra, *s;
+	int e;
 
 	if (host_read(d->h, "/etc/os-release", &b) && host_read(d->h, "/usr/lib/os-release", &b))
 		buf_clear(&b);
@@ -211,7 +213,9 @@ static void gather(struct doctor *d)
 					     s);
 	}
 	buf_release(&b);
-	d->have_xl_info = !host_command(d->h, HOST_XL_INFO, &d->xl_info);
+	e = host_command(d->h, HOST_XL_INFO, &d->xl_info);
+	d->have_xl_info = !e;
+	d->no_xl = e == ENOENT && !host_is_tree(d->h);
 	d->have_xl_dmesg = !host_command(d->h, HOST_XL_DMESG, &d->xl_dmesg);
 	d->have_dmesg = !host_command(d->h, HOST_DMESG, &d->dmesg);
 }
@@ -744,6 +748,11 @@ static void check_secure_boot(struct doctor *d)
 		add(d, "secure-boot", HOST_OK, "neither secure boot nor lockdown", NULL, NULL);
 }
 
+static const char *xl_remedy(const struct doctor *d)
+{
+	return d->no_xl ? "install Xen's tools: there is no 'xl' here" : "run this as root";
+}
+
 /* Domain-0's lines of xl vcpu-list: Name ID VCPU CPU State Time(s) Affinity (Hard / Soft). */
 static void dom0_vcpus(struct doctor *d, u64 *online, u64 *pinned)
 {
@@ -770,24 +779,65 @@ static void dom0_vcpus(struct doctor *d, u64 *online, u64 *pinned)
 	buf_release(&b);
 }
 
+/* The same without xl: processors that dom0's kernel knows of, and its own. */
+static u64 listed_cpus(struct doctor *d)
+{
+	char **names = host_list(d->h, "/sys/devices/system/xen_cpu");
+	u64 n = 0;
+	size_t i;
+
+	for (i = 0; names && names[i]; i++)
+		n += !strncmp(names[i], "xen_cpu", 7) && names[i][7] &&
+		     strspn(names[i] + 7, "0123456789") == strlen(names[i] + 7);
+	free(names);
+	return n;
+}
+
+/* Of a list like 0-3,8: how many. */
+static u64 online_cpus(struct doctor *d)
+{
+	const char *s = read_line(d, "/sys/devices/system/cpu/online", NULL);
+	const char *end = s ? s + strlen(s) : NULL;
+	u64 n = 0, from, to;
+
+	while (s && s < end) {
+		if (parse_dec(&s, end, &from))
+			return 0;
+		to = from;
+		if (*s == '-' && (s++, parse_dec(&s, end, &to)))
+			return 0;
+		if (to < from || to > 65535 || (*s && *s != ','))
+			return 0;
+		n += to - from + 1;
+		s += *s == ',';
+	}
+	return n;
+}
+
 static void check_cpus(struct doctor *d)
 {
 	u64 vcpus, pinned;
+	bool pins_known;
 	const char *s;
 
 	d->cpus = number(xl_value(d, "nr_cpus"));
 	if (!d->cpus && (s = xen_log(d, "Brought up ")))
 		d->cpus = number(s + strlen("Brought up "));
+	if (!d->cpus)
+		d->cpus = listed_cpus(d);
 	dom0_vcpus(d, &vcpus, &pinned);
 	if (!vcpus) {
 		s = xen_log(d, "Dom0 has maximum ");
 		vcpus = s ? number(s + strlen("Dom0 has maximum ")) : 0;
 		pinned = option_is_on(boot_option(d, "dom0_vcpus_pin")) ? vcpus : 0;
 	}
+	pins_known = vcpus;
+	if (!vcpus)
+		vcpus = online_cpus(d);
 	if (!d->cpus || !vcpus)
 		add(d, "cpus", HOST_UNKNOWN,
-		    "how many processors and dom0 vCPUs there are is not known",
-		    "run this as root (xl info, xl vcpu-list)", NULL);
+		    "how many processors and dom0 vCPUs there are is not known", xl_remedy(d),
+		    NULL);
 	else if (vcpus < d->cpus)
 		add(d, "cpus", HOST_WARN,
 		    keepf(d,
@@ -798,6 +848,13 @@ static void check_cpus(struct doctor *d)
 		    "give dom0 as many vCPUs as there are processors, pinned",
 		    advice(d, ADVICE_BOOT_OPTION,
 			   keepf(d, "dom0_max_vcpus=%" PRIu64 " dom0_vcpus_pin", d->cpus)));
+	else if (!pins_known)
+		add(d, "cpus", HOST_UNKNOWN,
+		    keepf(d,
+			  "dom0 has a vCPU for each of the %" PRIu64
+			  " processors; whether they are pinned is not known",
+			  d->cpus),
+		    xl_remedy(d), NULL);
 	else if (pinned < vcpus)
 		add(d, "cpus", HOST_WARN,
 		    keepf(d,
@@ -887,7 +944,7 @@ static void check_keys(struct doctor *d)
 		return;
 	if (!d->have_xl_dmesg)
 		add(d, "keys", HOST_UNKNOWN, "Xen's console cannot be read ('xl dmesg')",
-		    "run this as root", NULL);
+		    xl_remedy(d), NULL);
 	else if (!size)
 		add(d, "keys", HOST_WARN,
 		    "Xen's debug key d prints the hypervisor's call traces without any of the "

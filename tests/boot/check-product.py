@@ -16,7 +16,9 @@ import sys
 
 # In each boot the same things are right with dom0 and its tools.
 USUAL = {'xen': 'ok', 'dom0': 'ok', 'dom0-type': 'ok', 'symbols': 'ok', 'frame-pointers': 'ok',
-         'perf': 'ok', 'kernel-symbols': 'ok'}
+         'perf': 'ok', 'kernel-symbols': 'ok', 'cpus': 'unknown', 'keys': 'unknown'}
+# There is no xl in them.
+USUALLY_SAYS = {'cpus': 'a vCPU for each of the 2 processors', 'keys': "there is no 'xl' here"}
 
 # Boot: exit status, level, verdicts, what texts say; then the same with --probe where that
 # finds out more.
@@ -109,6 +111,7 @@ def holds_chains(boot, name):
 def main():
     for boot, (rc, level, verdicts, says, probed) in DOCTOR.items():
         verdicts = dict(USUAL, **verdicts)
+        says = dict(USUALLY_SAYS, **says)
         doctor(boot, 'doctor', rc, level, verdicts, says)
         doctor(boot, 'probe', rc, level, dict(verdicts, **probed), says)
         for name in ('doctor', 'probe'):

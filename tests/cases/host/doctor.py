@@ -235,6 +235,18 @@ tree.put('commands/xl-vcpu-list', vcpus + ''.join(line % (i, i if i < 15 else '-
 case('one offline', tree, 0, 'stacks', {'cpus': 'warn'}, {'cpus': '1 of 16 processors'})
 tree.put('commands/xl-vcpu-list', vcpus + ''.join(line % (i, i, str(i)) for i in range(16)))
 case('pinned', tree, 0, 'stacks', {'cpus': 'ok'})
+# Without xl, sysfs tells how many there are of both.
+for c in ('xl-info', 'xl-vcpu-list', 'xl-dmesg'):
+    tree.drop('commands/' + c)
+for i in range(8):
+    tree.put(f'/sys/devices/system/xen_cpu/xen_cpu{i}/uevent', '')
+tree.put('/sys/devices/system/cpu/online', '0-3,6\n')
+case('no xl, 5 of 8', tree, 0, 'stacks', {'cpus': 'warn'}, {'cpus': '3 of 8 processors.*dom0_max_vcpus=8'})
+tree.put('/sys/devices/system/cpu/online', '0-7\n')
+case('no xl, 8 of 8', tree, 0, 'stacks', {'cpus': 'unknown'}, {'cpus': 'each of the 8 processors; whether they are pinned is not known'})
+for text in ('7-0\n', '0-99999999\n', '0-\n', 'all\n', ''):
+    tree.put('/sys/devices/system/cpu/online', text)
+    case(f'no xl, {text!r} online', tree, 0, 'stacks', {'cpus': 'unknown'}, {'cpus': 'how many'})
 
 tree.put('/sys/hypervisor/pmu/pmu_mode', 'self\n')
 case('mode self', tree, 0, 'stacks', {'mode': 'warn'}, {'mode': 'echo all'})
