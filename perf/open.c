@@ -5,7 +5,7 @@
 /* In the order in which they are told. A new format is one more line. */
 static const struct perf_format *const formats[] = {
 	&format_perf_data,  &format_perf_script, &format_folded, &format_svg,   &format_xen_console,
-	&format_speedscope, &format_json,        &format_d3,     &format_pprof,
+	&format_speedscope, &format_json,        &format_d3,     &format_pprof, &format_firefox,
 };
 
 const char *const *perf_format_names(void)

@@ -85,6 +85,7 @@ extern const struct perf_format format_speedscope;
 extern const struct perf_format format_json;
 extern const struct perf_format format_d3;
 extern const struct perf_format format_pprof;
+extern const struct perf_format format_firefox;
 
 /* ---- frames of text formats: text.c ---- */
 

@@ -10,15 +10,20 @@
  * grey.  Process ids are strings (47).
  *
  * A thread each pid, tid and comm, and a set for each event.  The comm is the thread's name and no
- * frame.
+ * frame.  What the format has no place for is under "xenflame" of a thread, which other programs
+ * leave alone: `event`, and with `comm` that processName stands below all stacks of the thread.
  */
 #include "render/threads.h"
 
 enum category { CAT_USER, CAT_KERNEL, CAT_HV, CAT_GUEST, CAT_OTHER, CAT_NR };
 
-static const char *const categories[CAT_NR][2] = {
-	{ "User", "yellow" }, { "Kernel", "orange" }, { "Hypervisor", "red" },
-	{ "Guest", "green" }, { "Other", "grey" },
+/* Name, colour and subcategories, of which the first is what is not told further. */
+static const char *const categories[CAT_NR][3] = {
+	{ "User", "yellow", "\"Other\",\"JIT\"" },
+	{ "Kernel", "orange", "\"Other\"" },
+	{ "Hypervisor", "red", "\"Other\"" },
+	{ "Guest", "green", "\"Other\",\"Kernel\",\"User\"" },
+	{ "Other", "grey", "\"Other\"" },
 };
 
 static enum category category_of(const struct frame *f)
@@ -32,6 +37,15 @@ static enum category category_of(const struct frame *f)
 	case SPACE_GUEST_USER:
 	case SPACE_GUEST_KERNEL: return CAT_GUEST;
 	default: return CAT_OTHER;
+	}
+}
+
+static u32 subcategory_of(const struct frame *f)
+{
+	switch (category_of(f)) {
+	case CAT_USER: return f->flags & FRAME_JIT ? 1 : 0;
+	case CAT_GUEST: return f->space == SPACE_GUEST_KERNEL ? 1 : 2;
+	default: return 0;
 	}
 }
 
@@ -163,7 +177,10 @@ static void write_frame_table(struct firefox *x)
 	for (i = 0; i < n; i++)
 		put_cell(x, i, category_of(&x->p->frames.v[x->frames.v.v[i]]));
 	out_puts(x->o, "]");
-	constant_column(x, "subcategory", false, "0", n);
+	open_column(x, "subcategory", false);
+	for (i = 0; i < n; i++)
+		put_cell(x, i, subcategory_of(&x->p->frames.v[x->frames.v.v[i]]));
+	out_puts(x->o, "]");
 	open_column(x, "func", false);
 	for (i = 0; i < n; i++)
 		put_cell(x, i, i);
@@ -327,8 +344,8 @@ static void write_meta(struct firefox *x, const struct render_input *in,
 		    "\"sourceCodeIsNotOnSearchfox\":true,"
 		    "\"markerSchema\":[],\"categories\":[");
 	for (i = 0; i < CAT_NR; i++)
-		buf_printf(b, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
-			   i ? "," : "", categories[i][0], categories[i][1]);
+		buf_printf(b, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[%s]}",
+			   i ? "," : "", categories[i][0], categories[i][1], categories[i][2]);
 	buf_puts(b, "],\n\"extra\":[{\"label\":\"Recording\",\"entries\":[");
 	for (i = 0; i < in->nr_facts; i++)
 		put_entry(b, &first, in->facts[i].key, in->facts[i].value);
@@ -361,7 +378,9 @@ static void write_libs(struct firefox *x)
 static void write_thread(struct firefox *x, const struct thread *t, size_t number)
 {
 	struct buf *b = &x->o->buf, name = BUF_INIT;
+	const struct export_part *part = &x->threads.parts.v.v[t->part];
 	str_id comm = thread_comm(x->v, t);
+	bool above;
 	size_t i;
 
 	buf_puts(b, number ? ",\n{\"processName\":" : "\n{\"processName\":");
@@ -378,12 +397,19 @@ static void write_thread(struct firefox *x, const struct thread *t, size_t numbe
 	else
 		buf_printf(b, ",\"isMainThread\":%s,\"pid\":\"%u\",\"tid\":%u",
 			   t->pid == t->tid ? "true" : "false", t->pid, t->tid);
-	buf_puts(b, ",\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":"
-		    "null,\"registerTime\":0,"
-		    "\"unregisterTime\":null,\"pausedRanges\":[],\n\"markers\":{\"data\":[],"
-		    "\"name\":[],\"startTime\":[],"
-		    "\"endTime\":[],\"phase\":[],\"category\":[],\"length\":0},\n\"samples\":{"
-		    "\"weightType\":\"samples\"");
+	above = thread_has_comm(x->v, t) && x->v->nodes.v[t->root].depth > part->depth;
+	buf_printf(b, ",\"xenflame\":{\"comm\":%s", above ? "true" : "false");
+	if (part->name) {
+		buf_puts(b, ",\"event\":");
+		export_json_id(b, x->p->strings, part->name);
+	}
+	buf_puts(b,
+		 "},\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":"
+		 "null,\"registerTime\":0,"
+		 "\"unregisterTime\":null,\"pausedRanges\":[],\n\"markers\":{\"data\":[],"
+		 "\"name\":[],\"startTime\":[],"
+		 "\"endTime\":[],\"phase\":[],\"category\":[],\"length\":0},\n\"samples\":{"
+		 "\"weightType\":\"samples\"");
 	open_column(x, "stack", false);
 	for (i = 0; i < t->samples.n; i++) {
 		u32 stack = x->stack[t->samples.v[i].node];

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Other tools' profiles as input: what we export is read back with the same stacks; small files as others write them; damaged ones. TAP."""
 import glob
+import gzip
 import json
 import os
 import subprocess
@@ -45,7 +46,7 @@ def folded(source, *options):
     return sorted(out.split(b'\n')[:-1]) if rc == 0 else f'exit {rc}: {err}'
 
 
-FORMATS = {'speedscope': (), 'json': (), 'd3': (), 'pprof': ()}
+FORMATS = ('speedscope', 'json', 'd3', 'pprof', 'firefox')
 sources = [os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')]
 for pattern in ('**/*.data', '**/*.data.kvm', 'local/variants/*.txt', 'public/*/*.txt'):
     sources += sorted(glob.glob(os.path.join(corpus, pattern), recursive=True))
@@ -96,6 +97,60 @@ rc, out, err = run('diff', one, two, '-o', path('d.json'))
 want = sorted(run('diff', one, two, '--format=folded')[1].split(b'\n')[:-1])
 ok(rc == 0 and len(want) == 3 and folded(path('d.json')) == want, 'a comparison in our JSON', (folded(path('d.json')), want))
 
+# Firefox Profiler: the same two threads as versions of its format have them.
+def columns(length=None, **cols):
+    return dict(cols, length=len(next(iter(cols.values()))) if length is None else length)
+
+
+STRINGS = ['main', 'read', 'ksys_read', '0x1f40', 'libc.so.6', 'src/main.c', 'do_mmu_update_[h]']
+CATEGORIES = [{'name': n, 'color': c, 'subcategories': ['Other']} for n, c in (('Other', 'grey'), ('User', 'yellow'), ('Kernel', 'orange'))]
+LIBS = [{'name': 'libc.so.6', 'path': '/usr/lib/libc.so.6'}, {'name': 'prog', 'path': ''}]
+FRAMES = columns(address=[-1] * 5, inlineDepth=[0, 0, 0, 0, 1], category=[1, 1, 2, 1, None], subcategory=[0, 0, 0, 0, None], func=[0, 1, 2, 3, 4],
+                 line=[7, None, None, None, None])
+FUNCS = columns(name=[0, 1, 2, 3, 6], resource=[-1, 0, -1, 0, -1], isJS=[False] * 5, fileName=[5, None, None, None, None])
+RESOURCES = columns(lib=[0], name=[4], host=[None], type=[1])
+PREFIX = [None, 0, 1, 1, 2]        # main; main,read; main,read,ksys_read; main,read,[libc+0x1f40]; …,ksys_read,do_mmu_update
+STACKS = columns(frame=[0, 1, 2, 3, 4], prefix=PREFIX)
+
+
+def threads(**more):
+    return [dict(name='worker', processName='prog', pid='7', tid=8, samples=columns(stack=[2, None, 3, 2], time=[1, 2, 3, 4], weight=[1, 2, 3, 4], weightType='samples'), **more),
+            dict(name='prog', processName='prog', pid='7', tid=7, samples=columns(stack=[4, 0], time=[1, 2], weight=None, weightType='samples'), **more)]
+
+
+def firefox(version, thread_tables=None, shared=None, **more):
+    return dict({'meta': {'interval': 1, 'version': 20, 'preprocessedProfileVersion': version, 'categories': CATEGORIES}, 'threads': threads(**(thread_tables or {}))},
+                **dict({'shared': shared} if shared else {}, **more))
+
+
+old = {'stackTable': STACKS, 'frameTable': FRAMES, 'funcTable': FUNCS, 'resourceTable': RESOURCES, 'nativeSymbols': columns(name=[])}
+sources = columns(filename=[5], id=[None])
+funcs58 = {k: v for k, v in FUNCS.items() if k != 'fileName'} | {'source': [0, None, None, None, None]}
+new = dict(old, funcTable=funcs58, sources=sources, stringArray=STRINGS)
+offsets = columns(frame=STACKS['frame'], prefixOffset=[0 if p is None else i - p for i, p in enumerate(PREFIX)])
+versions = {
+    20: firefox(20, dict(old, stringTable=STRINGS, libs=LIBS)), 40: firefox(40, dict(old, stringArray=STRINGS, libs=LIBS)), 41: firefox(41, dict(old, stringArray=STRINGS), libs=LIBS),
+    56: firefox(56, old, {'stringArray': STRINGS}, libs=LIBS), 58: firefox(58, dict(old, funcTable=funcs58), {'stringArray': STRINGS, 'sources': sources}, libs=LIBS),
+    60: firefox(60, None, new, libs=LIBS), 66: firefox(66, None, dict(new, stackTable=offsets), libs=LIBS),
+    70: firefox(70, None, dict(new, stackTable=offsets, frameTable=dict(FRAMES, lib=[-1, 0, -1, 0, -1]), resourceTable=columns(name=[4], host=[None], type=[1])), libs=LIBS),
+}
+want = [b'prog;main 1', b'prog;main;read;ksys_read_[k];do_mmu_update_[h] 1', b'prog;worker 2', b'prog;worker;main;read;[libc.so.6+0x1f40] 3', b'prog;worker;main;read;ksys_read_[k] 5']
+for version, profile in versions.items():
+    got = folded(path('f.json', profile), '--annotate=all')
+    ok(got == want, f'Firefox Profiler, version {version}', got)
+ok(folded(path('f.json.gz', gzip.compress(json.dumps(versions[66]).encode()))) == [x.replace(b'_[k]', b'') for x in want], 'and gzipped', folded(path('f.json.gz')))
+rc, out, err = run(path('f.json', versions[66]), '--format=json')
+frames = {f['function']: f for f in json.loads(out)['frames']} if rc == 0 else {}
+ok(rc == 0 and (frames['main'].get('file'), frames['main'].get('line'), frames['read']['module'], frames['ksys_read']['space'], frames['do_mmu_update']['space'],
+                'inlined' in frames['do_mmu_update'].get('flags', [])) == ('src/main.c', 7, 'libc.so.6', 'kernel', 'hypervisor', True), 'and its files, lines, modules, spaces', frames or err)
+mixed = firefox(66, None, dict(new, stackTable=offsets), libs=LIBS)
+mixed['threads'][1]['samples'].update(weight=[0.25, 2.5], weightType='tracing-ms')
+ok(folded(path('f.json', mixed), '--event=tracing-ms', '--annotate=all') == [b'prog;main 2.5', b'prog;main;read;ksys_read_[k];do_mmu_update_[h] 0.25'], 'another kind of weight is another event',
+   folded(path('f.json', mixed), '--event=tracing-ms', '--annotate=all'))
+mixed['threads'][0]['nativeAllocations'] = columns(stack=[1, 2], weight=[8, -8], time=[1, 2])
+r = subprocess.run([xenflame, '--offline', path('f.json', mixed), '--format=folded'], capture_output=True, check=False, timeout=60)
+ok(r.returncode == 0 and b'2 allocations were left out' in r.stderr, 'allocations are left out and told', r.stderr)
+
 # What must not be believed.
 deep = b'{"name":"r","value":1,"children":[' * 3000 + b']}' * 3000
 bad = {
@@ -111,6 +166,29 @@ bad = {
     'our JSON with columns of two lengths': {'format': 'xenflame-profile', 'version': 1, 'frames': [], 'event': 0, 'events': [], 'nodes': {'frame': [None], 'parent': [], 'self': [0]}},
     'a number that is too large': b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","samples":[[0]],"weights":[99999999999999999999]}]}',
 }
+def changed(version, fn):
+    p = json.loads(json.dumps(versions[version]))
+    fn(p)
+    return p
+
+
+def endless(n):
+    """Many threads with the same long stack."""
+    p = firefox(66, None, dict(new, stackTable=columns(frame=[0] * n, prefixOffset=[0] + [1] * (n - 1))), libs=LIBS)
+    p['threads'] = [dict(p['threads'][0], samples=columns(stack=[n - 1], time=[0], weight=[1]))] * 800
+    return p
+
+
+bad.update({
+    'Firefox Profiler: no tables': changed(66, lambda p: p['shared'].update(stackTable={})),
+    'Firefox Profiler: columns of two lengths': changed(66, lambda p: p['shared']['stackTable']['prefixOffset'].pop()),
+    'Firefox Profiler: no strings': changed(40, lambda p: p['threads'][1].pop('stringArray')),
+    'Firefox Profiler: no samples': changed(40, lambda p: p['threads'][1].pop('samples')),
+    'Firefox Profiler: weights missing': changed(66, lambda p: p['threads'][0]['samples']['weight'].pop()),
+    'Firefox Profiler: no threads': changed(66, lambda p: p.pop('threads')),
+    'Firefox Profiler: as Firefox makes it': changed(66, lambda p: p['meta'].pop('preprocessedProfileVersion')),
+    'Firefox Profiler: frames without end': endless(90000),
+})
 for what, content in bad.items():
     rc, out, err = run(path('bad.json', content), '--format=folded')
     ok(rc == 1 and err.startswith('xenflame: ') and not out, f'refused: {what}', (rc, out[:80], err))
@@ -119,6 +197,11 @@ for what, profile in (('frames out of range', {'samples': [[0, 99], [0]], 'weigh
     p = path('part.json', dict(scope, profiles=[dict(scope['profiles'][0], **profile)]))
     r = subprocess.run([xenflame, '--offline', p, '--format=folded'], capture_output=True, check=False, timeout=60)
     ok((r.returncode, r.stdout) == (0, b'main 2\n') and b'1 stacks without' in r.stderr, f'left out and told: {what}', (r.stdout, r.stderr))
+for what, fn in (('a stack out of range', lambda p: p['threads'][0]['samples'].update(stack=[2, None, 99, 2])), ('a parent behind its stack', lambda p: p['shared']['stackTable']['prefixOffset'].__setitem__(3, -1)),
+                 ('a parent before the first stack', lambda p: p['shared']['stackTable']['prefixOffset'].__setitem__(3, 4)), ('a frame out of range', lambda p: p['shared']['stackTable']['frame'].__setitem__(3, 9)),
+                 ('a weight that is none', lambda p: p['threads'][0]['samples'].update(weight=[1, 2, '3', 4]))):
+    r = subprocess.run([xenflame, '--offline', path('part.json', changed(66, fn)), '--format=folded', '--annotate=all'], capture_output=True, check=False, timeout=60)
+    ok((r.returncode, sorted(r.stdout.split(b'\n')[:-1])) == (0, [x for x in want if b'0x1f40' not in x]) and b'1 stacks without' in r.stderr, f'Firefox Profiler, left out and told: {what}', (r.stdout, r.stderr))
 # pprof, by hand: two sample types, packed and single numbers, an inlined function, a location without functions.
 def varint(v):
     out = b''
@@ -157,15 +240,16 @@ for i in range(0, len(body), 2):
             crashes.append((i, c, rc))
 ok(not crashes, 'damaged bytes of pprof do no harm', crashes)
 # Bytes changed one by one: an answer each time, never a crash.
-data = bytearray(json.dumps(scope).encode())
-crashes = []
-for i in range(0, len(data), 7):
-    for c in b'0]"\xff':
-        changed = bytearray(data)
-        changed[i] = c
-        rc, out, err = run(path('fuzz.json', bytes(changed)), '--format=folded')
-        if rc not in (0, 1) or (rc == 1 and not err):
-            crashes.append((i, c, rc))
-ok(not crashes, 'damaged bytes do no harm', crashes)
+for what, profile in (('speedscope', scope), ('Firefox Profiler', versions[66])):
+    data = bytearray(json.dumps(profile).encode())
+    crashes = []
+    for i in range(0, len(data), 7 if what == 'speedscope' else 23):
+        for c in b'0]"\xff':
+            one = bytearray(data)
+            one[i] = c
+            rc, out, err = run(path('fuzz.json', bytes(one)), '--format=folded')
+            if rc not in (0, 1) or (rc == 1 and not err):
+                crashes.append((i, c, rc))
+    ok(not crashes, f'damaged bytes of {what} do no harm', crashes)
 print(f'1..{number}')
 sys.exit(1 if failed else 0)
