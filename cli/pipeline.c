@@ -1595,6 +1595,21 @@ static void add_rates(struct pipeline *p)
 	}
 }
 
+static void add_losses(struct pipeline *p)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+	struct profile *pr = &p->run->profile;
+	size_t i;
+
+	for (i = 0; pr->keep_samples && i < m->losses.n; i++) {
+		const struct perf_loss *l = &m->losses.v[i];
+
+		if (!p->time.set || (l->time >= p->time.from_ns && l->time <= p->time.to_ns))
+			vec_push(&pr->losses, ((struct profile_loss){ l->time, l->count, l->cpu,
+								      l->throttled }));
+	}
+}
+
 static void add_facts(struct pipeline *p)
 {
 	const struct perf_meta *m = perf_meta(p->reader);
@@ -1773,6 +1788,7 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	r->annotated |= m->annotated;
 	add_facts(&p);
 	add_rates(&p);
+	add_losses(&p);
 	if (opts->inspect && p.sym)
 		opts->inspect(opts->inspect_ctx, p.sym, m);
 	rc = check_usable(&p, err);

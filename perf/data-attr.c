@@ -30,6 +30,8 @@ static void layout(struct pd_attr *a)
 		a->tail_id = 8;
 	else if (st & PERF_SAMPLE_ID)
 		a->tail_id = 8 + words(st, PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU);
+	if (st & PERF_SAMPLE_CPU)
+		a->tail_cpu = 8 + words(st, PERF_SAMPLE_IDENTIFIER);
 	a->tail_size = words(st, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
 					 PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
 					 PERF_SAMPLE_IDENTIFIER);

@@ -117,7 +117,7 @@ struct pd_attr {
 	/* Offset from the start of a SAMPLE, resp. from the end of any other record; 0: it has
 	 * none. */
 	u16 time_off, id_off;
-	u16 tail_time, tail_id, tail_size;
+	u16 tail_time, tail_id, tail_cpu, tail_size;
 };
 
 struct pd_id {

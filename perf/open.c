@@ -145,6 +145,7 @@ void perf_close(struct perf_reader *r)
 	for (i = 0; i < m->build_ids.n; i++)
 		free(m->build_ids.v[i].filename);
 	vec_release(&m->build_ids);
+	vec_release(&m->losses);
 	input_close(&r->in);
 	free(r);
 }

@@ -263,6 +263,43 @@ static u64 time_before(const struct pd *pd, const struct pd_file *f)
 	return f->last_time ? MAX(f->last_time, pd->q.last) : 0;
 }
 
+static void note_loss(struct pd *pd, u64 time, u64 count, u32 cpu, bool throttled)
+{
+	struct perf_meta *m = &pd->r->meta;
+
+	if (!time || time == PERF_NO_TIME)
+		return;
+	if (m->losses.n < PERF_MAX_LOSSES) {
+		vec_push(&m->losses, ((struct perf_loss){ time, count, cpu, throttled }));
+	} else {
+		struct perf_loss *last = &m->losses.v[PERF_MAX_LOSSES - 1];
+
+		last->count = add_saturated(last->count, count);
+	}
+}
+
+/* Samples that the kernel says are lost; their number is at `off` of the record. */
+static void lost(struct pd *pd, const struct pd_file *f, const struct pd_rec *rec, u32 off)
+{
+	const struct pd_attr *a = pd_attr_of_other(pd, rec);
+	u64 time = 0, count;
+	u32 cpu = PERF_NO_CPU;
+
+	if (rec->size < off + 8) {
+		pd_bad(pd, f, rec->p, rec->block, "too short for what it should hold");
+		return;
+	}
+	count = ld64(rec->p + off, pd->swap);
+	pd->r->meta.lost = add_saturated(pd->r->meta.lost, count);
+	if (!a || rec->size < off + 8 + a->tail_size)
+		return;
+	if (a->tail_time)
+		time = ld64(rec->p + rec->size - a->tail_time, pd->swap);
+	if (a->tail_cpu)
+		cpu = ld32(rec->p + rec->size - a->tail_cpu, pd->swap);
+	note_loss(pd, time, count, cpu, false);
+}
+
 /* Whether a record of the kernel is of use, and its time (0: before all others). */
 static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct pd_rec *rec,
 			  struct pd_entry *e)
@@ -284,22 +321,22 @@ static bool kernel_record(struct pd *pd, const struct pd_file *f, const struct p
 				e->time = ld64(rec->p + a->time_off, pd->swap);
 		}
 		return true;
-	case REC_LOST:
-		if (rec->size >= 24)
-			pd->r->meta.lost += ld64(rec->p + 16, pd->swap);
-		else
-			pd_bad(pd, f, rec->p, rec->block, "too short for what it should hold");
-		return false;
+	case REC_LOST: lost(pd, f, rec, 16); return false;
 	case REC_LOST_SAMPLES:
 		/* Samples that a filter of the user's left out are not lost. */
-		if (rec->misc & MISC_LOST_SAMPLES_BPF)
-			return false;
-		if (rec->size >= 16)
-			pd->r->meta.lost += ld64(rec->p + 8, pd->swap);
-		else
-			pd_bad(pd, f, rec->p, rec->block, "too short for what it should hold");
+		if (!(rec->misc & MISC_LOST_SAMPLES_BPF))
+			lost(pd, f, rec, 8);
 		return false;
-	case REC_THROTTLE: pd->throttled++; return false;
+	case REC_THROTTLE:
+		pd->throttled++;
+		a = pd_attr_of_other(pd, rec);
+		if (rec->size >= 32)
+			note_loss(pd, ld64(rec->p + 8, pd->swap), 0,
+				  a && a->tail_cpu && rec->size >= 32u + a->tail_size
+					  ? ld32(rec->p + rec->size - a->tail_cpu, pd->swap)
+					  : PERF_NO_CPU,
+				  true);
+		return false;
 	case REC_MMAP:
 	case REC_MMAP2:
 	case REC_COMM:

@@ -160,6 +160,15 @@ struct perf_build_id {
 	u8 id[20];
 };
 
+#define PERF_MAX_LOSSES 65536
+
+/* A time at which the kernel lost samples, or throttled. */
+struct perf_loss {
+	u64 time, count; /* ns; count: 0 when throttled */
+	u32 cpu;         /* PERF_NO_CPU when not known */
+	bool throttled;
+};
+
 /* What a recording says of itself. Strings are NULL when absent. All owned by the reader, complete
  * after the last item. */
 struct perf_meta {
@@ -170,6 +179,9 @@ struct perf_meta {
 	VEC(struct perf_build_id) build_ids;
 	u64 first_time, last_time; /* of samples, ns; PERF_NO_TIME when none has one */
 	u64 lost;                  /* samples reported lost */
+	/* perf.data: those with a time, as they come; at most PERF_MAX_LOSSES, the last one holds
+	 * the rest. */
+	VEC(struct perf_loss) losses;
 	/* TEXT_* inputs: weights are what the text says, a fractional input was scaled by this; 1
 	 * else. */
 	double weight_scale;

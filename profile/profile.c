@@ -49,6 +49,7 @@ void profile_release(struct profile *p)
 	vec_release(&p->frames);
 	vec_release(&p->nodes);
 	vec_release(&p->samples);
+	vec_release(&p->losses);
 	index_release(&p->frame_index);
 	index_release(&p->node_index);
 }

@@ -36,6 +36,13 @@ struct profile_sample {
 	u32 machine; /* process that is the guest, 0: the host or not known */
 };
 
+/* A time at which samples were lost, or sampling was throttled (count 0). */
+struct profile_loss {
+	u64 time, count; /* ns */
+	u32 cpu;         /* UINT32_MAX when not known */
+	bool throttled;
+};
+
 struct profile {
 	struct strtab *strings; /* borrowed */
 	bool by_line;           /* file:line belongs to the identity of a frame (--srcline) */
@@ -44,7 +51,8 @@ struct profile {
 	VEC(struct cct_node) nodes;
 	VEC(struct profile_event) events;
 	VEC(struct profile_sample) samples;
-	const char *unit; /* of weights: "samples" or "cycles" …; borrowed */
+	VEC(struct profile_loss) losses; /* with keep_samples, as far as the input tells */
+	const char *unit;                /* of weights: "samples" or "cycles" …; borrowed */
 	u64 weight_scale; /* a power of ten: weights count 1/weight_scale of the unit; 1 unless the
 			     input has decimals */
 	struct index frame_index;

@@ -12,6 +12,7 @@
  * A thread each pid, tid and comm, and a set for each event.  The comm is the thread's name and no
  * frame.  What the format has no place for is under "xenflame" of a thread, which other programs
  * leave alone: `event`, and with `comm` that processName stands below all stacks of the thread.
+ * What was lost is markers (phase 0: an instant).
  */
 #include "render/threads.h"
 
@@ -60,6 +61,7 @@ struct firefox {
 	u32 *module_of, *file_of;   /* by string: place + 1 */
 	u32 *stack;                 /* by node: place in the stack table, UINT32_MAX: none */
 	VEC(u32) stack_nodes;
+	size_t loss_thread; /* SIZE_MAX: none */
 };
 
 static u32 string_n(struct firefox *x, const char *s, size_t n)
@@ -306,7 +308,7 @@ static void write_shared(struct firefox *x, bool all)
 	out_puts(x->o, "]}");
 }
 
-/* ---- meta and threads ---- */
+/* ---- meta, losses and threads ---- */
 
 static void put_ms(struct buf *b, u64 ns)
 {
@@ -342,7 +344,12 @@ static void write_meta(struct firefox *x, const struct render_input *in,
 	export_json(b, PACKAGE_STRING);
 	buf_puts(b, ",\"symbolicated\":true,\"usesOnlyOneStackType\":true,"
 		    "\"sourceCodeIsNotOnSearchfox\":true,"
-		    "\"markerSchema\":[],\"categories\":[");
+		    "\"markerSchema\":[{\"name\":\"Loss\",\"display\":[\"marker-chart\","
+		    "\"marker-table\",\"timeline-overview\"],\"tableLabel\":"
+		    "\"{marker.data.count} samples, CPU {marker.data.cpu}\",\"fields\":["
+		    "{\"key\":\"count\",\"label\":\"Samples\",\"format\":\"integer\"},"
+		    "{\"key\":\"cpu\",\"label\":\"CPU\",\"format\":\"integer\"}]}],"
+		    "\"categories\":[");
 	for (i = 0; i < CAT_NR; i++)
 		buf_printf(b, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[%s]}",
 			   i ? "," : "", categories[i][0], categories[i][1], categories[i][2]);
@@ -373,6 +380,57 @@ static void write_libs(struct firefox *x)
 		buf_puts(b, ",\"breakpadId\":\"\",\"codeId\":null}");
 	}
 	buf_puts(b, "],\n\"pages\":[],\"counters\":[]");
+}
+
+/* Losses are those of processors: they stand where they are seen, in the thread with most samples.
+ */
+static size_t thread_of_losses(const struct firefox *x)
+{
+	const struct threads *t = &x->threads;
+	size_t best = 0, i;
+
+	for (i = 1; i < t->v.n; i++)
+		if (t->v.v[i].samples.n > t->v.v[best].samples.n)
+			best = i;
+	return t->timed ? best : SIZE_MAX;
+}
+
+static void write_markers(struct firefox *x, bool here)
+{
+	const struct profile_loss *v = x->p->losses.v;
+	size_t n = here ? x->p->losses.n : 0, i;
+	struct buf *b = &x->o->buf;
+
+	out_puts(x->o, "\"markers\":{");
+	open_column(x, "data", true);
+	for (i = 0; i < n; i++) {
+		buf_printf(b, "%s{\"type\":\"Loss\",\"count\":%" PRIu64, i ? "," : "", v[i].count);
+		if (v[i].cpu != UINT32_MAX)
+			buf_printf(b, ",\"cpu\":%" PRIu32, v[i].cpu);
+		put_text_cell(x, 0, "}");
+	}
+	out_puts(x->o, "]");
+	open_column(x, "name", false);
+	for (i = 0; i < n; i++)
+		put_cell(x, i,
+			 v[i].throttled ? string_n(x, "sampling throttled", 18)
+					: string_n(x, "samples lost", 12));
+	out_puts(x->o, "]");
+	open_column(x, "startTime", false);
+	for (i = 0; i < n; i++) {
+		if (i)
+			buf_putc(b, ',');
+		put_ms(b, v[i].time > x->threads.first ? v[i].time - x->threads.first : 0);
+		out_flush_if_full(x->o);
+	}
+	out_puts(x->o, "]");
+	constant_column(x, "endTime", false, "null", n);
+	constant_column(x, "phase", false, "0", n); /* an instant */
+	open_column(x, "category", false);
+	for (i = 0; i < n; i++)
+		put_cell(x, i, CAT_OTHER);
+	out_puts(x->o, "]");
+	put_length(x, n);
 }
 
 static void write_thread(struct firefox *x, const struct thread *t, size_t number)
@@ -406,10 +464,11 @@ static void write_thread(struct firefox *x, const struct thread *t, size_t numbe
 	buf_puts(b,
 		 "},\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":"
 		 "null,\"registerTime\":0,"
-		 "\"unregisterTime\":null,\"pausedRanges\":[],\n\"markers\":{\"data\":[],"
-		 "\"name\":[],\"startTime\":[],"
-		 "\"endTime\":[],\"phase\":[],\"category\":[],\"length\":0},\n\"samples\":{"
-		 "\"weightType\":\"samples\"");
+		 "\"unregisterTime\":null,\"pausedRanges\":[],\n");
+	if (number == x->loss_thread && x->p->losses.n)
+		buf_puts(b, "\"showMarkersInTimeline\":true,");
+	write_markers(x, number == x->loss_thread);
+	buf_puts(b, ",\n\"samples\":{\"weightType\":\"samples\"");
 	open_column(x, "stack", false);
 	for (i = 0; i < t->samples.n; i++) {
 		u32 stack = x->stack[t->samples.v[i].node];
@@ -448,6 +507,7 @@ static int firefox_write(struct out *o, const struct render_input *in,
 	export_frames_init(&x.frames, x.v);
 	number_names(&x);
 	number_stacks(&x);
+	x.loss_thread = thread_of_losses(&x);
 	write_meta(&x, in, opts);
 	write_libs(&x);
 	out_puts(o, ",\n\"threads\":[");

@@ -98,16 +98,17 @@ void threads_init(struct threads *t, const struct view *v)
 	u32 *root = xcalloc(v->nodes.n, sizeof(*root)), *part = xcalloc(v->nodes.n, sizeof(*part)),
 	    i;
 	VEC(struct sorted) s = { 0 };
-	u64 first = UINT64_MAX, at = 0, ns;
+	u64 at = 0, ns;
 	size_t k;
 
 	memset(t, 0, sizeof(*t));
 	export_parts_init(&t->parts, v);
 	find_roots(v, &t->parts, root, part);
 	t->timed = export_has_samples(v);
+	t->first = UINT64_MAX;
 	for (k = 0; k < p->samples.n && t->timed; k++) {
 		t->timed = p->samples.v[k].time != UINT64_MAX;
-		first = MIN(first, p->samples.v[k].time);
+		t->first = MIN(t->first, p->samples.v[k].time);
 	}
 	if (t->timed) {
 		for (k = 0; k < p->samples.n; k++) {
@@ -117,11 +118,12 @@ void threads_init(struct threads *t, const struct view *v)
 			if (node == UINT32_MAX || !x->weight)
 				continue;
 			vec_push(&s, ((struct sorted){ x->pid, x->tid, part[node], root[node], node,
-						       x->time - first, x->weight }));
-			t->length = MAX(t->length, x->time - first);
+						       x->time - t->first, x->weight }));
+			t->length = MAX(t->length, x->time - t->first);
 		}
 		t->interval = usual_interval(p);
 	} else {
+		t->first = UINT64_MAX;
 		for (i = 0; i < v->nodes.n; i++) {
 			u64 self = v->nodes.v[i].self;
 

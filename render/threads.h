@@ -24,6 +24,7 @@ struct threads {
 	VEC(struct thread) v; /* by pid, tid, part, root */
 	bool timed;   /* times are real; else each stack lasts a microsecond for each unit of its
 			 weight */
+	u64 first;    /* of samples, ns; UINT64_MAX unless timed */
 	u64 interval; /* ns: what is usual between two samples of a processor; 0: not known */
 	u64 length;   /* ns */
 };

@@ -297,25 +297,58 @@ static void test_ksymbol(void)
 	build_release(&b);
 }
 
+/* What stands behind a record: pid, tid, time, cpu. */
+static void tail(struct build *b, u64 time, u32 cpu)
+{
+	b64(b, 0);
+	b64(b, time);
+	b32(b, cpu);
+	b32(b, 0);
+	rec_end(b);
+}
+
 static void test_lost(void)
 {
 	struct result res = { .ret = 0 };
+	const struct perf_loss *l;
 	struct build b;
 
-	one_event(&b, S_IP | S_TID | S_TIME);
+	one_event(&b, S_IP | S_TID | S_TIME | S_CPU);
 	rec_begin(&b, 2, 0);
 	b64(&b, 1);
 	b64(&b, 40);
-	rec_tail(&b, 0, 0, 0, 5, 0);
+	tail(&b, 5, 3);
 	rec_begin(&b, 13, 0);
 	b64(&b, 2);
-	rec_tail(&b, 0, 0, 0, 6, 0);
+	tail(&b, 6, 1);
 	rec_begin(&b, 13, 0x8000); /* left out by a filter of the user's */
 	b64(&b, 1000);
-	rec_tail(&b, 0, 0, 0, 7, 0);
+	tail(&b, 7, 1);
+	rec_begin(&b, 5, 0); /* throttled: time, id, stream id */
+	b64(&b, 8);
+	b64(&b, 0);
+	b64(&b, 0);
+	tail(&b, 9, 2);
 	result_build(&res, &b);
 	EQ(perf_meta(res.r)->lost, 42);
 	EQ(diag_count(&res.diag, DIAG_LOST), 42);
+	EQ(perf_meta(res.r)->losses.n, 3);
+	l = perf_meta(res.r)->losses.v;
+	OK(l[0].time == 5 && l[0].count == 40 && l[0].cpu == 3 && !l[0].throttled);
+	OK(l[1].time == 6 && l[1].count == 2 && l[1].cpu == 1 && !l[1].throttled);
+	OK(l[2].time == 8 && l[2].count == 0 && l[2].cpu == 2 && l[2].throttled);
+	result_release(&res);
+	build_release(&b);
+
+	/* Without a time they are counted alone. */
+	one_event(&b, S_IP | S_TID);
+	rec_begin(&b, 2, 0);
+	b64(&b, 1);
+	b64(&b, 40);
+	rec_tail(&b, 0, 0, 0, 0, 0);
+	result_build(&res, &b);
+	EQ(perf_meta(res.r)->lost, 40);
+	EQ(perf_meta(res.r)->losses.n, 0);
 	result_release(&res);
 	build_release(&b);
 }

@@ -166,6 +166,11 @@ int main(int argc, char **argv)
 		s->weight += weight;
 		s->samples++;
 	}
+	if (p.keep_samples) {
+		vec_push(&p.losses, ((struct profile_loss){ 1000000000, 1, 2, false }));
+		vec_push(&p.losses, ((struct profile_loss){ time, 2, UINT32_MAX, false }));
+		vec_push(&p.losses, ((struct profile_loss){ time, 0, 3, true }));
+	}
 	if (argc > 3) {
 		const char *num = argv[3];
 

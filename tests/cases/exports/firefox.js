@@ -65,12 +65,15 @@ function checkTables(p, what) {
 			wrong.push('samples');
 		if (s.stack.some(v => wrongCell('stackTable?', v, n)) || s.time.some((v, i) => i && v < s.time[i - 1]))
 			wrong.push('stacks or times');
-		if (['data', 'name', 'startTime', 'endTime', 'phase', 'category'].some(c => m[c].length !== m.length))
+		if (['data', 'name', 'startTime', 'endTime', 'phase', 'category'].some(c => m[c].length !== m.length) ||
+			m.name.some(v => wrongCell('text', v, n)) || m.category.some(v => wrongCell('categories', v, n)))
 			wrong.push('markers');
 		if (typeof thread.pid !== 'string' || typeof thread.name !== 'string' || typeof thread.isMainThread !== 'boolean')
 			wrong.push('thread');
 	}
 	t.equal(wrong.slice(0, 5).join('; '), '', `${what}: tables and indexes`);
+	const subs = p.shared.frameTable.subcategory.findIndex((v, f) => !p.meta.categories[p.shared.frameTable.category[f]].subcategories[v]);
+	t.equal(subs, -1, `${what}: subcategories`);
 	t.ok(p.meta.preprocessedProfileVersion === 66 && p.meta.categories.some(c => c.color === 'grey') &&
 		p.meta.categories.every(c => c.subcategories[0] === 'Other') && p.meta.interval > 0, `${what}: meta`);
 }
@@ -116,6 +119,15 @@ function checkDetails(p) {
 	t.ok(seen > 3 && wrong === 0, 'categories, modules, files and lines');
 	t.ok(p.meta.extra.some(s => s.entries.some(e => e.value === '3 samples were lost')), 'what was lost is told');
 	t.ok(new Set(p.threads.map(x => x.pid)).size === 5, 'processes');
+	const marked = p.threads.filter(x => x.markers.length), m = marked[0].markers;
+	t.ok(marked.length === 1 && marked[0].showMarkersInTimeline && marked[0].samples.length === Math.max(...p.threads.map(x => x.samples.length)),
+		'losses stand in the thread with most samples');
+	t.equal(m.name.map(i => shared.stringArray[i]).join(), 'samples lost,samples lost,sampling throttled', 'markers by name');
+	t.equal(JSON.stringify(m.data), '[{"type":"Loss","count":1,"cpu":2},{"type":"Loss","count":2},{"type":"Loss","count":0,"cpu":3}]', 'their data');
+	const last = Math.max(...p.threads.flatMap(x => x.samples.time));
+	t.ok(m.startTime[0] === 0 && m.startTime[1] === last && m.startTime[2] === last && m.phase.every(x => x === 0), 'their times');
+	const schema = p.meta.markerSchema.find(s => s.name === 'Loss');
+	t.equal(schema.fields.map(f => `${f.key}:${f.format}`).join(), 'count:integer,cpu:integer', 'their schema');
 }
 
 for (const what of ['stacks', 'hostile', 'big'])
