@@ -10,7 +10,7 @@ command -v clang >/dev/null || { echo "clang is not installed" >&2; exit 77; }
 mkdir -p "$dir"
 cd "$dir"
 [ -f Makefile ] || "$top/configure" --quiet --enable-fuzz CC=clang
-targets=${*:-console elf folded perf-data script svg}
+targets=${*:-console d3 elf firefox folded json perf-data pprof script speedscope svg}
 for t in $targets; do
 	make -s "tests/fuzz/$t"
 	mkdir -p "found/$t"
