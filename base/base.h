@@ -240,6 +240,29 @@ void cursor_skip(struct cursor *c, size_t n);
 /* String up to NUL or to the end; the cursor stands behind the NUL. Never NULL. */
 const char *cursor_str(struct cursor *c, size_t *len);
 
+/* ---- protocol buffers: the wire format (protobuf.c) ---- */
+
+struct pb_part {
+	const u8 *p;
+	size_t n;
+};
+
+struct pb_field {
+	u32 number, wire;
+	u64 value;            /* of wire types 0, 1, 5 */
+	struct pb_part bytes; /* of 2, borrowed */
+};
+
+/* Takes the next field off a message: 1, 0 at the end, -1 when this is no message. */
+int pb_take(struct pb_part *b, struct pb_field *f);
+bool pb_take_varint(struct pb_part *b, u64 *v);
+
+/* These append. Numbers that are 0 are the default and left out. */
+void pb_put_varint(struct buf *b, u64 v);
+void pb_put_number(struct buf *b, u32 field, u64 v);
+void pb_put_fixed64(struct buf *b, u32 field, u64 v);
+void pb_put_bytes(struct buf *b, u32 field, const void *p, size_t n);
+
 /* ---- address spaces and frames ---- */
 
 /* Whose code an address belongs to; perf's cpumode and context markers say it at the input. */

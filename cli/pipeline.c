@@ -1737,6 +1737,7 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	p.xen = strtab_adds(&r->strings, "[xen]");
 	r->profile.by_line = opts->by_line;
 	r->profile.keep_samples = opts->keep_samples;
+	r->profile.groups = opts->group;
 
 	if (parse_list(&p.pid, "pid", opts->pid, err) ||
 	    parse_list(&p.tid, "tid", opts->tid, err) ||

@@ -6,8 +6,6 @@
  * function, 6 string_table. ValueType: 1 type. Sample: 1 location_id (leaf first), 2 value.
  * Mapping: 1 id, 5 filename. Location: 1 id, 2 mapping_id, 3 address, 4 line (the innermost first).
  * Line: 1 function_id, 2 line. Function: 1 id, 2 name, 4 filename.  Numbers of lists may be packed.
- * Wire types: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes; others have been given up
- * and are refused.
  *
  * Each sample type is an event.  Tables may come in any order, so samples are looked at last.
  */
@@ -16,19 +14,9 @@
 #include "perf/stacks.h"
 
 #define PPROF_MAX ((u64)1 << 30) /* unpacked */
-#define WALK_MAX  ((u64)1 << 28) /* frames of all samples: a location of a byte may stand for many \
-				  */
-
-struct part {
-	const u8 *p;
-	size_t n;
-};
-
-struct field {
-	u32 number, wire;
-	u64 value;         /* of wire types 0, 1, 5 */
-	struct part bytes; /* of 2 */
-};
+#define WALK_MAX                                                                         \
+	((u64)1 << 28) /* frames of all samples: a location of a byte may stand for many \
+			*/
 
 struct numbers {
 	u64 *v;
@@ -57,7 +45,7 @@ struct location {
 
 struct pprof {
 	struct perf_reader *r;
-	VEC(struct part) strings, samples;
+	VEC(struct pb_part) strings, samples;
 	VEC(u64) types;
 	VEC(struct function) functions;
 	VEC(struct mapping) mappings;
@@ -68,63 +56,6 @@ struct pprof {
 	struct numbers numbers, values; /* of a sample */
 	u64 walked;
 };
-
-/* ---- wire format ---- */
-
-static bool take_varint(struct part *b, u64 *v)
-{
-	int shift;
-
-	*v = 0;
-	for (shift = 0; shift < 70 && b->n; shift += 7) {
-		u8 c = *b->p;
-
-		b->p++;
-		b->n--;
-		if (shift == 63 && c > 1)
-			return false;
-		*v |= (u64)(c & 0x7f) << shift;
-		if (!(c & 0x80))
-			return true;
-	}
-	return false;
-}
-
-/* The next field: 1, 0 at the end, -1 when this is no message. */
-static int take_field(struct part *b, struct field *f)
-{
-	u64 key, n;
-	size_t i;
-
-	if (!b->n)
-		return 0;
-	if (!take_varint(b, &key) || key >> 3 == 0 || key >> 3 > 536870911)
-		return -1;
-	f->number = (u32)(key >> 3);
-	f->wire = key & 7;
-	f->value = 0;
-	switch (f->wire) {
-	case 0: return take_varint(b, &f->value) ? 1 : -1;
-	case 1:
-	case 5:
-		n = f->wire == 1 ? 8 : 4;
-		if (b->n < n)
-			return -1;
-		for (i = 0; i < n; i++)
-			f->value |= (u64)b->p[i] << 8 * i;
-		b->p += n;
-		b->n -= (size_t)n;
-		return 1;
-	case 2:
-		if (!take_varint(b, &n) || n > b->n)
-			return -1;
-		f->bytes = (struct part){ b->p, (size_t)n };
-		b->p += n;
-		b->n -= (size_t)n;
-		return 1;
-	default: return -1;
-	}
-}
 
 /* ---- tables: ids are any numbers ---- */
 
@@ -143,13 +74,13 @@ static bool location_eq(const void *ctx, u32 id, const void *key)
 	return ((const struct pprof *)ctx)->locations.v[id].id == *(const u64 *)key;
 }
 
-static int read_function(struct pprof *x, struct part b)
+static int read_function(struct pprof *x, struct pb_part b)
 {
 	struct function fn = { 0 };
-	struct field f;
+	struct pb_field f;
 	int rc;
 
-	while ((rc = take_field(&b, &f)) > 0)
+	while ((rc = pb_take(&b, &f)) > 0)
 		if (f.wire == 0 && f.number == 1)
 			fn.id = f.value;
 		else if (f.wire == 0 && f.number == 2)
@@ -163,13 +94,13 @@ static int read_function(struct pprof *x, struct part b)
 	return rc;
 }
 
-static int read_mapping(struct pprof *x, struct part b)
+static int read_mapping(struct pprof *x, struct pb_part b)
 {
 	struct mapping m = { 0 };
-	struct field f;
+	struct pb_field f;
 	int rc;
 
-	while ((rc = take_field(&b, &f)) > 0)
+	while ((rc = pb_take(&b, &f)) > 0)
 		if (f.wire == 0 && f.number == 1)
 			m.id = f.value;
 		else if (f.wire == 0 && f.number == 5)
@@ -181,13 +112,13 @@ static int read_mapping(struct pprof *x, struct part b)
 	return rc;
 }
 
-static int read_location(struct pprof *x, struct part b)
+static int read_location(struct pprof *x, struct pb_part b)
 {
 	struct location l = { .first = (u32)x->lines.n };
-	struct field f, g;
+	struct pb_field f, g;
 	int rc, rc2;
 
-	while ((rc = take_field(&b, &f)) > 0) {
+	while ((rc = pb_take(&b, &f)) > 0) {
 		if (f.wire == 0 && f.number == 1) {
 			l.id = f.value;
 		} else if (f.wire == 0 && f.number == 2) {
@@ -197,7 +128,7 @@ static int read_location(struct pprof *x, struct part b)
 		} else if (f.wire == 2 && f.number == 4) {
 			struct line line = { 0 };
 
-			while ((rc2 = take_field(&f.bytes, &g)) > 0)
+			while ((rc2 = pb_take(&f.bytes, &g)) > 0)
 				if (g.wire == 0 && g.number == 1)
 					line.function = g.value;
 				else if (g.wire == 0 && g.number == 2)
@@ -215,13 +146,13 @@ static int read_location(struct pprof *x, struct part b)
 	return rc;
 }
 
-static int read_type(struct pprof *x, struct part b)
+static int read_type(struct pprof *x, struct pb_part b)
 {
-	struct field f;
+	struct pb_field f;
 	u64 type = 0;
 	int rc;
 
-	while ((rc = take_field(&b, &f)) > 0)
+	while ((rc = pb_take(&b, &f)) > 0)
 		if (f.wire == 0 && f.number == 1)
 			type = f.value;
 	vec_push(&x->types, type);
@@ -230,11 +161,11 @@ static int read_type(struct pprof *x, struct part b)
 
 static int read_tables(struct pprof *x)
 {
-	struct part b = { x->r->in.map, (size_t)x->r->in.size };
-	struct field f;
+	struct pb_part b = { x->r->in.map, (size_t)x->r->in.size };
+	struct pb_field f;
 	int rc;
 
-	while ((rc = take_field(&b, &f)) > 0) {
+	while ((rc = pb_take(&b, &f)) > 0) {
 		if (f.wire != 2)
 			continue;
 		switch (f.number) {
@@ -254,14 +185,14 @@ static int read_tables(struct pprof *x)
 
 /* ---- frames ---- */
 
-static struct part string(const struct pprof *x, u64 i)
+static struct pb_part string(const struct pprof *x, u64 i)
 {
-	return i < x->strings.n ? x->strings.v[i] : (struct part){ (const u8 *)"", 0 };
+	return i < x->strings.n ? x->strings.v[i] : (struct pb_part){ (const u8 *)"", 0 };
 }
 
 static str_id string_id(struct pprof *x, u64 i)
 {
-	struct part s = string(x, i);
+	struct pb_part s = string(x, i);
 
 	return strtab_add(x->r->strings, (const char *)s.p, s.n);
 }
@@ -289,8 +220,8 @@ static void make_frames(struct pprof *x, struct location *l)
 		const struct line *line = &x->lines.v[l->first + i];
 		u32 fn = index_find(&x->function_index, hash_u64(line->function), function_eq, x,
 				    &line->function);
-		struct part name = fn == INDEX_NONE ? (struct part){ (const u8 *)"", 0 }
-						    : string(x, x->functions.v[fn].name);
+		struct pb_part name = fn == INDEX_NONE ? (struct pb_part){ (const u8 *)"", 0 }
+						       : string(x, x->functions.v[fn].name);
 		struct stacks_frame f = {
 			.name = (const char *)name.p,
 			.name_len = name.n,
@@ -316,9 +247,9 @@ static void make_frames(struct pprof *x, struct location *l)
 /* ---- samples ---- */
 
 /* A list of numbers, packed or one by one. */
-static int take_numbers(const struct field *f, struct numbers *v)
+static int take_numbers(const struct pb_field *f, struct numbers *v)
 {
-	struct part b = f->bytes;
+	struct pb_part b = f->bytes;
 	u64 n;
 
 	if (f->wire == 0) {
@@ -328,23 +259,23 @@ static int take_numbers(const struct field *f, struct numbers *v)
 	if (f->wire != 2)
 		return -1;
 	while (b.n) {
-		if (!take_varint(&b, &n))
+		if (!pb_take_varint(&b, &n))
 			return -1;
 		vec_push(v, n);
 	}
 	return 0;
 }
 
-static int read_sample(struct pprof *x, struct part b, const u32 *events)
+static int read_sample(struct pprof *x, struct pb_part b, const u32 *events)
 {
 	struct stacks *s = x->r->priv;
-	struct field f;
+	struct pb_field f;
 	u32 node = 0, k;
 	size_t i;
 	int rc;
 
 	x->numbers.n = x->values.n = 0;
-	while ((rc = take_field(&b, &f)) > 0)
+	while ((rc = pb_take(&b, &f)) > 0)
 		if ((f.number == 1 && take_numbers(&f, &x->numbers)) ||
 		    (f.number == 2 && take_numbers(&f, &x->values)))
 			return -1;
@@ -395,7 +326,7 @@ static int pprof_open(struct perf_reader *r, struct error *err)
 	}
 	events = xcalloc(x.types.n, sizeof(*events));
 	for (i = 0; i < x.types.n; i++) {
-		struct part name = string(&x, x.types.v[i]);
+		struct pb_part name = string(&x, x.types.v[i]);
 
 		if (stacks_event(r, (const char *)name.p, name.n, &events[i], err))
 			goto out;
@@ -434,21 +365,21 @@ out:
 /* Writers begin with the sample types: a short message of two small numbers. */
 static int pprof_probe(const u8 *head, size_t n, bool is_dir)
 {
-	struct part b = { head, n }, in;
-	struct field f, g;
+	struct pb_part b = { head, n }, in;
+	struct pb_field f, g;
 	int rc, fields = 0;
 
 	if (is_dir || n < 4 || *head != 0x0a)
 		return 0;
-	if (take_field(&b, &f) <= 0 || f.bytes.n < 2 || f.bytes.n > 24)
+	if (pb_take(&b, &f) <= 0 || f.bytes.n < 2 || f.bytes.n > 24)
 		return 0;
-	for (in = f.bytes; (rc = take_field(&in, &g)) > 0; fields++)
+	for (in = f.bytes; (rc = pb_take(&in, &g)) > 0; fields++)
 		if (g.wire != 0 || g.number > 2)
 			return 0;
 	if (rc < 0 || !fields)
 		return 0;
 	/* What follows is a field of the profile, too. */
-	return take_field(&b, &f) < 0 || f.number > 20 ? (n == INPUT_HEAD ? 40 : 0) : 70;
+	return pb_take(&b, &f) < 0 || f.number > 20 ? (n == INPUT_HEAD ? 40 : 0) : 70;
 }
 
 const struct perf_format format_pprof = {

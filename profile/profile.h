@@ -52,7 +52,10 @@ struct profile {
 	VEC(struct profile_event) events;
 	VEC(struct profile_sample) samples;
 	VEC(struct profile_loss) losses; /* with keep_samples, as far as the input tells */
-	const char *unit;                /* of weights: "samples" or "cycles" …; borrowed */
+	/* What --group puts below the comm of each stack, outermost first ("domain", "cpu" …):
+	 * NULL-terminated and borrowed, or NULL. */
+	const char *const *groups;
+	const char *unit; /* of weights: "samples" or "cycles" …; borrowed */
 	u64 weight_scale; /* a power of ten: weights count 1/weight_scale of the unit; 1 unless the
 			     input has decimals */
 	struct index frame_index;

@@ -101,6 +101,19 @@ const char *export_title(const struct render_opts *opts)
 	return opts->title ? opts->title : "xenflame";
 }
 
+str_id export_string(struct strtab *t, const char *s, size_t n)
+{
+	struct buf valid = BUF_INIT;
+	str_id id;
+
+	if (utf8_valid(s, n))
+		return strtab_add(t, s, n);
+	buf_utf8(&valid, s, n);
+	id = strtab_add(t, valid.p, valid.n);
+	buf_release(&valid);
+	return id;
+}
+
 void export_json(struct buf *b, const char *s)
 {
 	buf_json(b, s, strlen(s));

@@ -50,6 +50,8 @@ void export_speedscope_head(struct out *o, const struct profile *p,
 
 /* The title that the user gave, or "xenflame". */
 const char *export_title(const struct render_opts *opts);
+/* Adds a string made valid UTF-8, as formats with string tables want them. */
+str_id export_string(struct strtab *t, const char *s, size_t n);
 /* Appends a JSON string. */
 void export_json(struct buf *b, const char *s);
 void export_json_id(struct buf *b, const struct strtab *t, str_id id);

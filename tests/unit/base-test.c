@@ -376,6 +376,49 @@ static void test_sha256(void)
 	}
 }
 
+/* Examples of protobuf.dev's page on the encoding, and what is none. */
+static void test_protobuf(void)
+{
+	static const char *const bad[] = { "\x08", "\x08\x80",  "\x00",
+					   "\x0b", "\x12\x02x", "\x0d\1\2\3" };
+	struct buf b = BUF_INIT;
+	struct pb_field f;
+	struct pb_part p;
+	size_t i;
+	u64 v;
+
+	pb_put_number(&b, 1, 150);
+	pb_put_number(&b, 2, 0);
+	pb_put_bytes(&b, 2, "testing", 7);
+	pb_put_fixed64(&b, 3, 0x0102030405060708);
+	pb_put_fixed64(&b, 3, 0);
+	pb_put_number(&b, 16, UINT64_MAX);
+	EQ(b.n, 3 + 9 + 9 + 12);
+	OK(!memcmp(b.p, "\x08\x96\x01\x12\x07testing\x19\x08\x07\x06\x05\x04\x03\x02\x01", 21));
+	p = (struct pb_part){ (const u8 *)b.p, b.n };
+	OK(pb_take(&p, &f) == 1 && f.number == 1 && f.wire == 0 && f.value == 150);
+	OK(pb_take(&p, &f) == 1 && f.number == 2 && f.wire == 2 && f.bytes.n == 7);
+	OK(pb_take(&p, &f) == 1 && f.number == 3 && f.wire == 1 && f.value == 0x0102030405060708);
+	OK(pb_take(&p, &f) == 1 && f.number == 16 && f.wire == 0 && f.value == UINT64_MAX);
+	EQ(pb_take(&p, &f), 0);
+	for (i = 0; i < b.n; i++) {
+		int rc;
+
+		/* Cut short anywhere: the end of a field, or no message. */
+		p = (struct pb_part){ (const u8 *)b.p, i };
+		while ((rc = pb_take(&p, &f)) > 0)
+			;
+		EQ(rc, i == 0 || i == 3 || i == 12 || i == 21 ? 0 : -1);
+	}
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		p = (struct pb_part){ (const u8 *)bad[i], i == 2 ? 1 : strlen(bad[i]) };
+		EQ(pb_take(&p, &f), -1);
+	}
+	p = (struct pb_part){ (const u8 *)"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10 };
+	OK(!pb_take_varint(&p, &v));
+	buf_release(&b);
+}
+
 int main(void)
 {
 	test_arena();
@@ -391,5 +434,6 @@ int main(void)
 	test_out();
 	test_error();
 	test_sha256();
+	test_protobuf();
 	return tap_done();
 }
