@@ -6,6 +6,12 @@
  * name (application and labels, "app.cpu{key=value,key=value}"; what stands behind the last dot is
  * the kind of profile), from and until (Unix seconds), format, sampleRate (samples a second, 100
  * unless given), spyName, units, aggregationType.  Format folded is lines "a;b;c 12".
+ *
+ * Facts: OTLP's specification (docs/specification.md of opentelemetry-proto), OTLP/HTTP.  POST
+ * /v1development/profiles takes an export request (render/otlp.c), application/x-protobuf, gzipped
+ * or not, of at most 64 MiB before that.  429, 502, 503 and 504 may pass, nothing else.  A success'
+ * body is a message with partial_success (1): rejected_profiles (1) and error_message (2); that of
+ * a failure a google.rpc.Status, message (2).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +41,9 @@ enum {
 
 static const struct option_def own_options[] = {
 	{ "to", OPT_TO, ARG_YES, "URL", "the server; needed", "Server" },
-	{ "as", OPT_AS, ARG_YES, "pyroscope|pprof",
-	  "folded stacks to Pyroscope's /ingest (default), or a pprof file to\njust this URL",
+	{ "as", OPT_AS, ARG_YES, "pyroscope|otlp|pprof",
+	  "folded stacks to Pyroscope's /ingest (default), OpenTelemetry\nprofiles to "
+	  "/v1development/profiles, or a pprof file to just this URL",
 	  NULL },
 	{ "header", OPT_HEADER, ARG_YES, "TEXT",
 	  "one more line of the request, 'Name: value'; '@FILE' takes the\nlines of FILE, for "
@@ -49,7 +56,8 @@ static const struct option_def own_options[] = {
 	{ "retry-wait", OPT_RETRY_WAIT, ARG_YES, "SECONDS",
 	  "before the first of these, doubled for each; 1 unless given", NULL },
 
-	{ "app", OPT_APP, ARG_YES, "NAME", "name of the application; xenflame.cpu unless given",
+	{ "app", OPT_APP, ARG_YES, "NAME",
+	  "name of the application; xenflame.cpu unless given, for otlp\nxenflame",
 	  "What is said of the profile" },
 	{ "label", OPT_LABEL, ARG_YES, "NAME=VALUE",
 	  "one more label, or another value for one of ours: host, kernel,\n"
@@ -72,6 +80,10 @@ static const struct option_def own_options[] = {
 
 #define MAX_OPTIONS 120
 #define MAX_HEADERS 65536
+#define MAX_OTLP    ((size_t)64 << 20)
+#define MAX_SECONDS ((u64)INT64_MAX / 1000000000) /* that are told in nanoseconds */
+
+enum push_as { AS_PYROSCOPE, AS_OTLP, AS_PPROF };
 
 struct label {
 	const char *name, *value;
@@ -80,7 +92,8 @@ struct label {
 struct push_args {
 	struct draw_args draw;
 	const char *to, *app, *ca_file, *sysroot;
-	bool pprof, split;
+	enum push_as as;
+	bool split;
 	struct label given[MAX_LIST];
 	size_t nr_given;
 	const char *headers[MAX_LIST + 1];
@@ -93,6 +106,8 @@ struct push_args {
 	struct arena arena;
 	VEC(struct label) labels;
 	u64 from;
+	VEC(struct render_fact) attributes; /* of resource */
+	struct render_resource resource;
 };
 
 static void help(void)
@@ -138,12 +153,14 @@ static int parse_whole(const char *what, const char *s, u64 min, u64 max, u64 *v
 /* What Pyroscope's text of name and labels takes for its own. */
 #define NO_NAME_CHARS "{}=,\"\\ \t\r\n"
 
+/* Names with dots are OpenTelemetry's. */
 static bool is_label_name(const char *s, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (!(s[i] == '_' || (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
+		if (!(s[i] == '_' || (i && i + 1 < n && s[i] == '.') ||
+		      (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
 		      (i && s[i] >= '0' && s[i] <= '9')))
 			return false;
 	return n > 0;
@@ -226,9 +243,11 @@ static int take_own(struct push_args *a, int id, const char *arg)
 	switch (id) {
 	case OPT_TO: a->to = arg; return 0;
 	case OPT_AS:
-		a->pprof = !strcmp(arg, "pprof");
-		if (!a->pprof && strcmp(arg, "pyroscope")) {
-			tell("--as=%s: expected pyroscope or pprof", arg);
+		a->as = !strcmp(arg, "pprof")  ? AS_PPROF
+			: !strcmp(arg, "otlp") ? AS_OTLP
+					       : AS_PYROSCOPE;
+		if (a->as == AS_PYROSCOPE && strcmp(arg, "pyroscope")) {
+			tell("--as=%s: expected pyroscope, otlp or pprof", arg);
 			return -1;
 		}
 		return 0;
@@ -397,7 +416,8 @@ static void make_rate(struct push_args *a, struct run *r)
 			a->rate = r->rates.v[i].hz;
 	if (!a->rate && !a->draw.quiet)
 		tell("note: the input does not say how often a second it was sampled, so the "
-		     "server takes 100; --rate=HZ tells it");
+		     "server %s; --rate=HZ tells it",
+		     a->as == AS_OTLP ? "cannot make times of samples" : "takes 100");
 }
 
 /* ---- what is sent ---- */
@@ -415,19 +435,27 @@ static void put_escaped(struct buf *b, const char *s)
 	}
 }
 
-/* The server's address -> that of its ingest, with the query. `space` may be NULL. */
-static void ingest_url(const struct push_args *a, const char *space, struct buf *url)
+/* The server's address, with `path` unless it ends in `end`. */
+static void put_address(const struct push_args *a, const char *path, const char *end,
+			struct buf *url)
 {
-	size_t n = strlen(a->to), i;
-	struct buf name = BUF_INIT;
-	const char *sep = "{";
+	size_t n = strlen(a->to), len = strlen(end);
 
 	while (n && a->to[n - 1] == '/')
 		n--;
 	buf_put(url, a->to, n);
-	if (n < 7 || strncmp(a->to + n - 7, "/ingest", 7))
-		buf_puts(url, "/ingest");
+	if (n < len || strncmp(a->to + n - len, end, len))
+		buf_puts(url, path);
+}
 
+/* The server's address -> that of its ingest, with the query. `space` may be NULL. */
+static void ingest_url(const struct push_args *a, const char *space, struct buf *url)
+{
+	struct buf name = BUF_INIT;
+	const char *sep = "{";
+	size_t i;
+
+	put_address(a, "/ingest", "/ingest", url);
 	buf_puts(&name, a->app);
 	for (i = 0; i < a->labels.n; i++) {
 		if (space && !strcmp(a->labels.v[i].name, "space"))
@@ -458,11 +486,136 @@ static void told(void *ctx, const char *why, u32 wait_ms)
 		tell("%s; trying again in %.1f s", why, wait_ms / 1000.0);
 }
 
+/* ---- OTLP ---- */
+
+/* The text of a field that is a string. */
+static void put_string(const void *answer, size_t n, u32 number, struct buf *text)
+{
+	struct pb_part b = { answer, n };
+	struct pb_field f;
+
+	while (pb_take(&b, &f) > 0)
+		if (f.number == number && f.wire == 2) {
+			buf_clear(text);
+			buf_put(text, f.bytes.p, f.bytes.n);
+		}
+}
+
+static void status_words(const void *answer, size_t n, struct buf *text)
+{
+	put_string(answer, n, 2, text);
+	/* What stands between may answer in plain text. */
+	if (!text->n)
+		buf_put(text, answer, n);
+	text->n = strcspn(buf_str(text), "\r\n");
+}
+
+static int otlp_taken(void *ctx, const void *answer, size_t n, struct error *err)
+{
+	const struct push_args *a = ctx;
+	struct pb_part b = { answer, n }, in;
+	struct buf text = BUF_INIT;
+	struct pb_field f, g;
+	u64 rejected = 0;
+	int ret = 0;
+
+	while (pb_take(&b, &f) > 0) {
+		if (f.number != 1 || f.wire != 2)
+			continue;
+		for (in = f.bytes; pb_take(&in, &g) > 0;)
+			if (g.number == 1 && g.wire == 0)
+				rejected = g.value;
+		put_string(f.bytes.p, f.bytes.n, 2, &text);
+	}
+	text.n = strcspn(buf_str(&text), "\r\n");
+	if (rejected)
+		ret = error_set(err, "the server rejects the profile%s%s", text.n ? ": " : "",
+				buf_str(&text));
+	else if (text.n && !a->draw.quiet)
+		tell("the server says: %s", buf_str(&text));
+	buf_release(&text);
+	return ret;
+}
+
+/* What the profile is of, for the writer. */
+static void make_resource(struct push_args *a, const char *space)
+{
+	size_t i;
+
+	a->attributes.n = 0;
+	for (i = 0; i < a->labels.n; i++)
+		if (!space || strcmp(a->labels.v[i].name, "space"))
+			vec_push(&a->attributes, ((struct render_fact){ a->labels.v[i].name,
+									a->labels.v[i].value }));
+	if (space)
+		vec_push(&a->attributes, ((struct render_fact){ "space", space }));
+	a->resource = (struct render_resource){
+		.service = a->app,
+		.labels = a->attributes.v,
+		.nr_labels = a->attributes.n,
+		.start_ns = MIN(a->from, MAX_SECONDS) * 1000000000,
+		.length_ns = MIN(a->until - a->from, MAX_SECONDS) * 1000000000,
+		.rate = a->rate,
+	};
+	a->draw.render.resource = &a->resource;
+}
+
+/* ---- sending ---- */
+
+static int send_body(struct push_args *a, const char *space, const struct buf *body,
+		     struct error *err)
+{
+	static const char *const types[] = {
+		[AS_PYROSCOPE] = "text/plain",
+		[AS_OTLP] = "application/x-protobuf",
+		[AS_PPROF] = "application/octet-stream",
+	};
+	static const u16 otlp_retry[] = { 429, 502, 503, 504, 0 };
+	struct host_push req = {
+		.content_type = types[a->as],
+		.body = body->p,
+		.n = body->n,
+		.headers = a->headers,
+		.ca_file = a->ca_file,
+		.timeout_ms = (u32)(a->timeout * 1000),
+		.retries = a->retries,
+		.wait_ms = (u32)(a->retry_wait * 1000),
+		.told = told,
+		.ctx = a,
+	};
+	struct buf url = BUF_INIT;
+	int ret;
+
+	if (a->as == AS_PPROF || strpbrk(a->to, "?#")) {
+		buf_puts(&url, a->to);
+	} else if (a->as == AS_OTLP) {
+		put_address(a, "/v1development/profiles", "/profiles", &url);
+	} else {
+		ingest_url(a, space, &url);
+	}
+	if (a->as == AS_OTLP) {
+		if (body->n > MAX_OTLP)
+			return error_set(err,
+					 "%zu bytes are more than the %zu that OTLP's servers take",
+					 body->n, MAX_OTLP);
+		req.gzip = true;
+		req.retry = otlp_retry;
+		req.words = status_words;
+		req.taken = otlp_taken;
+	}
+	req.url = buf_str(&url);
+	ret = host_push(&req, err);
+	buf_release(&url);
+	return ret;
+}
+
 /* One profile; with `space`, a part. */
 static int send_view(struct push_args *a, struct run *r, const char *space, struct error *err)
 {
-	const struct render_writer *w = render_writer_by_name(a->pprof ? "pprof" : "folded");
-	struct buf url = BUF_INIT, body = BUF_INIT;
+	static const char *const writers[] = {
+		[AS_PYROSCOPE] = "folded", [AS_OTLP] = "otlp", [AS_PPROF] = "pprof"
+	};
+	struct buf body = BUF_INIT;
 	struct view view = { 0 };
 	struct out out;
 	int ret = -1;
@@ -474,35 +627,17 @@ static int send_view(struct push_args *a, struct run *r, const char *space, stru
 		ret = space ? 0 : error_set(err, "no stack passes the filters");
 		goto out;
 	}
+	if (a->as == AS_OTLP)
+		make_resource(a, space);
 	out_open_mem(&out, &body);
-	if (draw_into(r, &a->draw, w, &view, &out, err)) {
+	if (draw_into(r, &a->draw, render_writer_by_name(writers[a->as]), &view, &out, err)) {
 		out_abort(&out);
 		goto out;
 	}
-	if (out_close(&out, err))
-		goto out;
-	if (a->pprof)
-		buf_puts(&url, a->to);
-	else
-		ingest_url(a, space, &url);
-	ret = host_push(
-		&(struct host_push){
-			.url = buf_str(&url),
-			.content_type = a->pprof ? "application/octet-stream" : "text/plain",
-			.body = buf_str(&body),
-			.n = body.n,
-			.headers = a->headers,
-			.ca_file = a->ca_file,
-			.timeout_ms = (u32)(a->timeout * 1000),
-			.retries = a->retries,
-			.wait_ms = (u32)(a->retry_wait * 1000),
-			.told = told,
-			.ctx = a,
-		},
-		err);
+	if (!out_close(&out, err))
+		ret = send_body(a, space, &body, err);
 out:
 	view_release(&view);
-	buf_release(&url);
 	buf_release(&body);
 	return ret;
 }
@@ -564,11 +699,10 @@ static int push(struct push_args *a, const char *path)
 		error_set(&err, "'%s': is a comparison; a server takes one recording", path);
 		goto out;
 	}
-	if (!a->pprof && run.profile.weight_scale > 1) {
-		error_set(
-			&err,
-			"'%s': has weights with decimals, Pyroscope takes whole numbers of samples",
-			path);
+	if (a->as != AS_PPROF && run.profile.weight_scale > 1) {
+		error_set(&err,
+			  "'%s': has weights with decimals, %s takes whole numbers of samples",
+			  path, a->as == AS_OTLP ? "OTLP" : "Pyroscope");
 		goto out;
 	}
 	a->draw.view.event = draw_pick_event(&run, &a->draw, &err);
@@ -577,7 +711,7 @@ static int push(struct push_args *a, const char *path)
 	run.profile.unit = draw_unit(&run, &a->draw, a->draw.view.event);
 	if (make_times(a, &run, path, &err) || make_labels(a, &run, &err))
 		goto out;
-	if (a->pprof)
+	if (a->as == AS_PPROF)
 		/* A pprof file keeps what is said of it in its comments. */
 		for (i = 0; i < a->labels.n; i++) {
 			const struct label *l = &a->labels.v[i];
@@ -609,9 +743,7 @@ out:
 static int run_push(int argc, char **argv)
 {
 	static struct option_def all[MAX_OPTIONS];
-	static struct push_args a = {
-		.app = "xenflame.cpu", .timeout = 30, .retry_wait = 1, .retries = 5
-	};
+	static struct push_args a = { .timeout = 30, .retry_wait = 1, .retries = 5 };
 	const char *arg, *file;
 	size_t n = 0, i;
 	int c, ret = EXIT_USAGE;
@@ -646,14 +778,22 @@ static int run_push(int argc, char **argv)
 		tell("push: --output, --format and --open have no meaning here");
 		goto out;
 	}
-	if (!a.pprof && (strpbrk(a.to, "?#") || a.draw.pipe.weight_period ||
-			 (a.draw.event && !strcmp(a.draw.event, "all")))) {
+	if (!a.app)
+		a.app = a.as == AS_OTLP ? "xenflame" : "xenflame.cpu";
+	for (i = 0; i < a.nr_given; i++)
+		if (a.as == AS_PYROSCOPE && strchr(a.given[i].name, '.')) {
+			tell("--label=%s: Pyroscope takes no label with a '.'", a.given[i].name);
+			goto out;
+		}
+	if (a.as == AS_PYROSCOPE && (strpbrk(a.to, "?#") || a.draw.pipe.weight_period ||
+				     (a.draw.event && !strcmp(a.draw.event, "all")))) {
 		tell("push: Pyroscope takes samples of one event at an address without '?': no "
 		     "--weight=period or --event=all");
 		goto out;
 	}
-	if (a.pprof && a.split) {
-		tell("push: --split is for Pyroscope; in a pprof file each sample has the label "
+	if (a.as == AS_PPROF && a.split) {
+		tell("push: --split is for Pyroscope and OTLP; in a pprof file each sample has the "
+		     "label "
 		     "space");
 		goto out;
 	}
@@ -668,6 +808,7 @@ static int run_push(int argc, char **argv)
 	}
 out:
 	vec_release(&a.labels);
+	vec_release(&a.attributes);
 	arena_release(&a.arena);
 	return ret;
 }

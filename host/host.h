@@ -184,6 +184,7 @@ struct host_push {
 	const char *content_type;
 	const void *body;
 	size_t n;
+	bool gzip;                  /* the body is sent gzipped */
 	const char *const *headers; /* "Name: value", NULL-terminated; or NULL */
 	const char *ca_file;        /* certificates to trust, PEM; NULL: the system's */
 	u32 timeout_ms;             /* for each try */
@@ -192,6 +193,13 @@ struct host_push {
 			ask for more */
 	/* Before each wait: why, one line, and for how long; or NULL. */
 	void (*told)(void *ctx, const char *why, u32 wait_ms);
+	/* Statuses after which it is tried again, 0 at the end; NULL: 408, 429, and 5xx other than
+	 * 501 and 505. */
+	const u16 *retry;
+	/* Appends what an answer that is no success says; NULL: its first line. */
+	void (*words)(const void *answer, size_t n, struct buf *text);
+	/* Whether a success is one by the answer's own words; or NULL. */
+	int (*taken)(void *ctx, const void *answer, size_t n, struct error *err);
 	void *ctx;
 };
 

@@ -13,8 +13,9 @@
 #include <errno.h>
 #include <sys/random.h>
 #include <time.h>
+#include <zlib.h>
 
-#define MAX_ANSWER  4096
+#define MAX_ANSWER  65536
 #define MAX_WAIT_MS 60000
 #define CONNECT_MS  10000
 
@@ -22,7 +23,7 @@ struct push {
 	const struct host_push *req;
 	CURL *curl;
 	struct curl_slist *headers;
-	struct buf answer;
+	struct buf answer, packed;
 	char *where; /* the address without user and password, for messages */
 	char detail[CURL_ERROR_SIZE];
 };
@@ -83,6 +84,24 @@ static int add_header(struct push *h, const char *text)
 	return 0;
 }
 
+static int pack(struct push *h, struct error *err)
+{
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)h->req->body };
+	int rc;
+
+	if (h->req->n > UINT32_MAX || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16,
+						   8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return error_set(err, "the body cannot be packed");
+	z.avail_in = (uInt)h->req->n;
+	buf_reserve(&h->packed, deflateBound(&z, (uLong)h->req->n));
+	z.next_out = (Bytef *)h->packed.p;
+	z.avail_out = (uInt)MIN(h->packed.cap, (size_t)UINT32_MAX);
+	rc = deflate(&z, Z_FINISH);
+	h->packed.n = z.total_out;
+	deflateEnd(&z);
+	return rc == Z_STREAM_END ? 0 : error_set(err, "the body cannot be packed");
+}
+
 static int set_up(struct push *h, struct error *err)
 {
 	const struct host_push *r = h->req;
@@ -94,13 +113,16 @@ static int set_up(struct push *h, struct error *err)
 	/* A large body is to be sent at once, not after a second's wait for a word from the server.
 	 */
 	bad |= add_header(h, type) || add_header(h, "Expect:");
+	bad |= r->gzip && add_header(h, "Content-Encoding: gzip");
 	for (i = 0; r->headers && r->headers[i]; i++)
 		bad |= add_header(h, r->headers[i]) != 0;
 	free(type);
 	bad |= curl_easy_setopt(c, CURLOPT_URL, r->url) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_POST, 1L) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDS, (const char *)r->body) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->n) != CURLE_OK;
+	bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDS,
+				r->gzip ? h->packed.p : (const char *)r->body) != CURLE_OK;
+	bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE,
+				(curl_off_t)(r->gzip ? h->packed.n : r->n)) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, h->headers) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION) != CURLE_OK;
 	bad |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;
@@ -120,14 +142,26 @@ static int set_up(struct push *h, struct error *err)
 	return 0;
 }
 
+static bool may_pass(const struct push *h, long code)
+{
+	const u16 *c;
+
+	if (!h->req->retry)
+		return code == 408 || code == 429 || (code >= 500 && code != 501 && code != 505);
+	for (c = h->req->retry; *c; c++)
+		if (*c == code)
+			return true;
+	return false;
+}
+
 /* 1: done, 0: trying again may help (*wait_ms: what the server asks for), -1: no. The reason is in
  * err unless done. */
 static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 {
+	struct buf words = BUF_INIT;
 	curl_off_t after = 0;
 	CURLcode rc;
 	long code = 0;
-	size_t line;
 
 	*wait_ms = 0;
 	buf_clear(&h->answer);
@@ -150,11 +184,17 @@ static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 	}
 	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
 	if (code >= 200 && code < 300)
-		return 1;
-	line = strcspn(buf_str(&h->answer), "\r\n");
-	error_set(err, "'%s': the server answers %ld%s%.*s", h->where, code, line ? ": " : "",
-		  (int)MIN(line, (size_t)200), buf_str(&h->answer));
-	if (code != 408 && code != 429 && (code < 500 || code == 501 || code == 505))
+		return h->req->taken && h->req->taken(h->req->ctx, h->answer.p, h->answer.n, err)
+			       ? -1
+			       : 1;
+	if (h->req->words)
+		h->req->words(h->answer.p, h->answer.n, &words);
+	else
+		buf_put(&words, h->answer.p, strcspn(buf_str(&h->answer), "\r\n"));
+	error_set(err, "'%s': the server answers %ld%s%.*s", h->where, code, words.n ? ": " : "",
+		  (int)MIN(words.n, (size_t)200), buf_str(&words));
+	buf_release(&words);
+	if (!may_pass(h, code))
 		return -1;
 	if (curl_easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &after) == CURLE_OK && after > 0)
 		*wait_ms = (u32)MIN(after, (curl_off_t)(MAX_WAIT_MS / 1000)) * 1000;
@@ -193,7 +233,7 @@ int host_push(const struct host_push *req, struct error *err)
 		error_set(err, "libcurl cannot be started");
 		goto out;
 	}
-	if (check_url(&h, err) || set_up(&h, err))
+	if (check_url(&h, err) || (req->gzip && pack(&h, err)) || set_up(&h, err))
 		goto out;
 	for (nr = 0;; nr++) {
 		why.msg[0] = '\0';
@@ -218,6 +258,7 @@ out:
 	curl_slist_free_all(h.headers);
 	curl_easy_cleanup(h.curl);
 	buf_release(&h.answer);
+	buf_release(&h.packed);
 	free(h.where);
 	return ret;
 }

@@ -33,6 +33,15 @@ struct render_input {
 	size_t nr_quality;
 };
 
+/* What formats for servers say of a recording as a whole. */
+struct render_resource {
+	const char *service;              /* what was profiled; NULL: xenflame */
+	const struct render_fact *labels; /* "host" and others */
+	size_t nr_labels;
+	u64 start_ns, length_ns; /* Unix time; 0: not known */
+	u64 rate;                /* samples a second of each processor; 0: not known */
+};
+
 struct render_opts {
 	const char *title; /* NULL: "Flame graph" */
 	const char *subtitle;
@@ -60,6 +69,7 @@ struct render_opts {
 	double scale;      /* PNG: device pixels per px; 0: 1 */
 	bool color;        /* text: ANSI colours */
 	u32 columns;       /* text: width of the terminal; 0: 80 */
+	const struct render_resource *resource; /* OTLP; NULL: what the facts tell */
 };
 
 struct render_writer {

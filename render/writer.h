@@ -15,6 +15,7 @@ extern const struct render_writer writer_firefox;
 extern const struct render_writer writer_folded;
 extern const struct render_writer writer_html;
 extern const struct render_writer writer_json;
+extern const struct render_writer writer_otlp;
 extern const struct render_writer writer_pdf; /* with cairo only */
 extern const struct render_writer writer_perf_script;
 extern const struct render_writer writer_png; /* with cairo only */
