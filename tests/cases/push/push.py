@@ -15,6 +15,9 @@ import threading
 import time
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'exports'))
+import protoc  # noqa: E402
+
 nr = failed = 0
 tmp = tempfile.TemporaryDirectory()
 XENFLAME = os.environ['XENFLAME']
@@ -137,6 +140,7 @@ with Server() as s:
     check('parameters', list(q) == ['name', 'from', 'until', 'format', 'sampleRate', 'spyName', 'units', 'aggregationType'] and
           (q['until'], q['format'], q['spyName'], q['units'], q['aggregationType']) ==
           (str(until), 'folded', 'xenflame', 'samples', 'sum'), q)
+    hz = int(q['sampleRate'])
     report = subprocess.run([XENFLAME, 'report', '-q', '--offline', '--json', HOST], capture_output=True, check=True, env=ENV).stdout
     facts = json.loads(report)['facts']
     facts = {f['key']: f['value'] for f in facts} if isinstance(facts, list) else facts
@@ -190,6 +194,80 @@ with Server() as s:
     check('no labels, no braces', q['name'] == 'xenflame.cpu', q)
 
 T = path('t.folded')
+# OpenTelemetry: an export request, gzipped.
+def otlp(request):
+    return protoc.decode('otlp.proto', 'Request', gzip.decompress(request[3]))
+
+
+def resource(r):
+    return {a['key'][0].decode(): a['value'][0]['text'][0].decode() for a in r['resource_profiles'][0]['resource'][0]['attribute']}
+
+
+def stacks(r):
+    profile, = r['resource_profiles'][0]['scope_profiles'][0]['profile']
+    return {b';'.join(k): v for k, v in protoc.otlp_stacks(r['dictionary'][0], profile).items()}
+
+
+def unfold(text):
+    return {b';'.join(urllib.parse.unquote_to_bytes(f) for f in line.rsplit(b' ', 1)[0].split(b';')): int(line.rsplit(b' ', 1)[1]) for line in text.splitlines()}
+
+
+if protoc.missing:
+    check('OTLP # SKIP protoc is not installed', True)
+else:
+    with Server() as s:
+        rc, out, err = run('push', '-q', '--offline', '--as=otlp', f'--to={s.url}', '--until=1700000000', '--label=service.namespace=lab', '--label=rack=b7', HOST)
+        check('OTLP: a recording is taken', (rc, out, err, len(s.got)) == (0, b'', '', 1), (rc, out, err, len(s.got)))
+        method, target, headers, body, _ = s.got[0]
+        check('OTLP: method and path', (method, target) == ('POST', '/v1development/profiles'), (method, target))
+        check('OTLP: headers', {k.lower(): v for k, v in headers} == {
+            'host': f'127.0.0.1:{s.port}', 'accept': '*/*', 'user-agent': f'xenflame/{version}', 'content-type': 'application/x-protobuf',
+            'content-encoding': 'gzip', 'content-length': str(len(body))}, headers)
+        r = otlp(s.got[0])
+        d, profile = r['dictionary'][0], r['resource_profiles'][0]['scope_profiles'][0]['profile'][0]
+        check('OTLP: resource', resource(r) == {'service.name': 'xenflame', 'host.name': facts['host'], 'kernel': facts['kernel'], 'rack': 'b7', 'service.namespace': 'lab'}, resource(r))
+        check('OTLP: stacks', stacks(r) == unfold(folded) and len(stacks(r)) > 1000, len(stacks(r)))
+        check('OTLP: tables', not protoc.otlp_wrong(d), protoc.otlp_wrong(d))
+        seconds = max(1, -int(-length // 1))
+        check('OTLP: time and duration', (profile.one('time'), profile.one('duration')) == ((1700000000 - seconds) * 10**9, seconds * 10**9), (profile.one('time'), profile.one('duration')))
+        types = [tuple(d['string'][profile[k][0].one(x)] for x in ('type', 'unit')) for k in ('type', 'period_type')]
+        check('OTLP: samples, and the CPU time of each', types == [(b'samples', b'count'), (b'cpu', b'nanoseconds')] and
+              profile.one('period') == 10**9 // hz, (types, profile.one('period'), hz))
+        del s.got[:]
+        rc, out, err = run('push', '--as=otlp', f'--to={s.url}/otlp/v1/profiles/', '--app=mine', T)
+        r = otlp(s.got[0])
+        check('OTLP: an address that ends in /profiles is kept', rc == 0 and s.got[0][1] == '/otlp/v1/profiles' and resource(r) == {'service.name': 'mine'} and
+              stacks(r) == {b'a;b': 3, b'a;c': 4}, (s.got[0][1], resource(r), stacks(r)))
+        profile = r['resource_profiles'][0]['scope_profiles'][0]['profile'][0]
+        check('OTLP: no rate: told, and left out', '--rate' in err and not profile['period'] and not profile['period_type'], err)
+        rc, out, err = run('push', '-q', '--as=otlp', f'--to={s.url}/x?tenant=7', '--rate=50', T)
+        profile = otlp(s.got[1])['resource_profiles'][0]['scope_profiles'][0]['profile'][0]
+        check('OTLP: and so is one with a query; --rate', s.got[1][1] == '/x?tenant=7' and profile.one('period') == 20000000, s.got[1][1])
+        del s.got[:]
+        rc, out, err = run('push', '-q', '--offline', '--as=otlp', f'--to={s.url}', '--split=space', '--anonymous', HOST)
+        parts = {resource(otlp(r))['space']: stacks(otlp(r)) for r in s.got}
+        total = {}
+        for part in parts.values():
+            for k, v in part.items():
+                total[k] = total.get(k, 0) + v
+        check('OTLP: --split=space', rc == 0 and len(parts) == len(s.got) > 2 and total == unfold(folded) and
+              all('host.name' not in resource(otlp(r)) for r in s.got), list(parts))
+    for code in (400, 401, 408, 413, 500, 501):
+        with Server((code, {'Content-Type': 'application/x-protobuf'}, protoc.encode('otlp.proto', 'Status', 'code: 3 message: "not \\033[1mthis"'))) as s:
+            rc, out, err = run('push', '-q', '--as=otlp', f'--to={s.url}', '--retry-wait=0.01', T)
+            check(f'OTLP: {code} is the last word, and told', rc == 1 and len(s.got) == 1 and f'{code}: not ?[1mthis' in err, (err, len(s.got)))
+    with Server((429, {}, b''), (502, {}, b'plain words\nmore'), (503, {}, b''), (504, {}, b''), (200, {}, b'')) as s:
+        rc, out, err = run('push', '--as=otlp', f'--to={s.url}', '--retry-wait=0.01', '--rate=9', T)
+        check('OTLP: 429, 502, 503 and 504 are tried again', rc == 0 and len(s.got) == 5 and '502: plain words;' in err and len({r[3] for r in s.got}) == 1, (err, len(s.got)))
+    for what, message, code, words in (('rejected', 'partial_success { rejected: 1 message: "too old" }', 1, 'rejects the profile: too old'),
+                                       ('a warning', 'partial_success { message: "slow down" }', 0, 'the server says: slow down'), ('success', 'partial_success { }', 0, '')):
+        with Server((200, {}, protoc.encode('otlp.proto', 'Response', message))) as s:
+            rc, out, err = run('push', '--as=otlp', f'--to={s.url}', '--rate=9', T)
+            check(f'OTLP: {what}', rc == code and len(s.got) == 1 and words in err and bool(words) == bool(err), (rc, err))
+    with Server((200, {}, b'{"partialSuccess":{}}')) as s:
+        rc, out, err = run('push', '--as=otlp', f'--to={s.url}', '--rate=9', T)
+        check('OTLP: a success in other words', rc == 0 and not err, (rc, err))
+
 # What the server says.
 with Server((503, {}, b'busy\nmore'), (429, {}, b''), (200, {}, b'')) as s:
     rc, out, err = run('push', f'--to={s.url}', '--retry-wait=0.2', '--rate=9', T)
@@ -253,10 +331,10 @@ else:
 
 # Usage.
 for what, args in (('no --to', [T]), ('no file', ['--to=http://x']), ('two files', ['--to=http://x', T, T]), ('-o', ['--to=http://x', '-o', 'x.svg', T]),
-                   ('--as', ['--to=http://x', '--as=otlp', T]), ('a label without a name', ['--to=http://x', '--label==b', T]),
+                   ('--as', ['--to=http://x', '--as=jfr', T]), ('a label without a name', ['--to=http://x', '--label==b', T]),
                    ('a label with braces', ['--to=http://x', '--label=a=b}', T]), ('a query for Pyroscope', ['--to=http://x?a=b', T]),
                    ('a header without a colon', ['--to=http://x', '--header=abc', T]), ('a header of two lines', ['--to=http://x', '--header=a: b\nc: d', T]),
-                   ('a period for Pyroscope', ['--to=http://x', '--weight=period', T]), ('--split of pprof', ['--to=http://x', '--as=pprof', '--split=space', T])):
+                   ('a period for Pyroscope', ['--to=http://x', '--weight=period', T]), ('a label with a dot for Pyroscope', ['--to=http://x', '--label=a.b=c', T]), ('--split of pprof', ['--to=http://x', '--as=pprof', '--split=space', T])):
     rc, out, err = run('push', *args)
     check(f'usage: {what}', rc == 2 and err.startswith('xenflame: '), (rc, err))
 for url in ('file:///etc/passwd', 'ftp://127.0.0.1/', 'gopher://127.0.0.1:1/', 'http://', 'nonsense'):
@@ -267,6 +345,8 @@ with Server() as s:
     check('a comparison is not sent', rc == 1 and not s.got and 'comparison' in err, err)
     rc, out, err = run('push', '-q', f'--to={s.url}', path('half.folded', b'a;b 3.5\n'))
     check('nor are decimals', rc == 1 and not s.got and 'decimals' in err, err)
+    rc, out, err = run('push', '-q', '--as=otlp', f'--to={s.url}', path('half.folded'))
+    check('nor to OpenTelemetry', rc == 1 and not s.got and 'decimals' in err, err)
     rc, out, err = run('push', '-q', f'--to={s.url}', '--only=nowhere', T)
     check('nor is nothing', rc == 1 and not s.got and 'filters' in err, err)
     rc, out, err = run('push', '-q', f'--to={s.url}', path('missing'))
