@@ -207,6 +207,9 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_u64(struct buf *b, u64 v);
 /* Lower-case hexadecimal without leading zeros or prefix. */
 void buf_hex(struct buf *b, u64 v);
+extern const char base64_digits[];
+/* Base64 (RFC 4648) of n bytes, without line breaks, padded. */
+void buf_base64(struct buf *b, const void *p, size_t n);
 /* `v` with at most `digits` (0-9) decimals, trailing zeros and a trailing point left out; never
  * "-0", never an exponent. */
 void buf_f(struct buf *b, double v, int digits);

@@ -66,6 +66,35 @@ void buf_u64(struct buf *b, u64 v)
 	buf_put(b, tmp + i, sizeof(tmp) - i);
 }
 
+const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void buf_base64(struct buf *b, const void *bytes, size_t n)
+{
+	const char *digits = base64_digits;
+	const u8 *p = bytes;
+	char *t;
+
+	buf_reserve(b, n / 3 * 4 + 4);
+	for (t = b->p + b->n; n >= 3; n -= 3, p += 3, t += 4) {
+		u32 v = (u32)p[0] << 16 | (u32)p[1] << 8 | p[2];
+
+		t[0] = digits[v >> 18];
+		t[1] = digits[v >> 12 & 63];
+		t[2] = digits[v >> 6 & 63];
+		t[3] = digits[v & 63];
+	}
+	if (n) {
+		u32 v = (u32)p[0] << 16 | (n > 1 ? (u32)p[1] << 8 : 0);
+
+		t[0] = digits[v >> 18];
+		t[1] = digits[v >> 12 & 63];
+		t[2] = n > 1 ? digits[v >> 6 & 63] : '=';
+		t[3] = '=';
+		t += 4;
+	}
+	b->n = (size_t)(t - b->p);
+}
+
 void buf_hex(struct buf *b, u64 v)
 {
 	char tmp[16];

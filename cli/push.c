@@ -12,6 +12,10 @@
  * or not, of at most 64 MiB before that.  429, 502, 503 and 504 may pass, nothing else.  A success'
  * body is a message with partial_success (1): rejected_profiles (1) and error_message (2); that of
  * a failure a google.rpc.Status, message (2).
+ *
+ * Facts: Parca's profilestore.proto (v1alpha1) and its HTTP gateway below /api.  POST
+ * /profiles/writeraw takes JSON: series with labels, of which __name__ is needed, and samples with
+ * a rawProfile, a pprof file in base64.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +45,10 @@ enum {
 
 static const struct option_def own_options[] = {
 	{ "to", OPT_TO, ARG_YES, "URL", "the server; needed", "Server" },
-	{ "as", OPT_AS, ARG_YES, "pyroscope|otlp|pprof",
+	{ "as", OPT_AS, ARG_YES, "pyroscope|otlp|parca|pprof",
 	  "folded stacks to Pyroscope's /ingest (default), OpenTelemetry\nprofiles to "
-	  "/v1development/profiles, or a pprof file to just this URL",
+	  "/v1development/profiles, pprof to Parca's\n/api/profiles/writeraw, or a pprof file to "
+	  "just this URL",
 	  NULL },
 	{ "header", OPT_HEADER, ARG_YES, "TEXT",
 	  "one more line of the request, 'Name: value'; '@FILE' takes the\nlines of FILE, for "
@@ -57,7 +62,7 @@ static const struct option_def own_options[] = {
 	  "before the first of these, doubled for each; 1 unless given", NULL },
 
 	{ "app", OPT_APP, ARG_YES, "NAME",
-	  "name of the application; xenflame.cpu unless given, for otlp\nxenflame",
+	  "name of the application; xenflame.cpu unless given, for otlp\nand parca xenflame",
 	  "What is said of the profile" },
 	{ "label", OPT_LABEL, ARG_YES, "NAME=VALUE",
 	  "one more label, or another value for one of ours: host, kernel,\n"
@@ -83,7 +88,16 @@ static const struct option_def own_options[] = {
 #define MAX_OTLP    ((size_t)64 << 20)
 #define MAX_SECONDS ((u64)INT64_MAX / 1000000000) /* that are told in nanoseconds */
 
-enum push_as { AS_PYROSCOPE, AS_OTLP, AS_PPROF };
+enum push_as { AS_PYROSCOPE, AS_OTLP, AS_PARCA, AS_PPROF };
+
+static const struct {
+	const char *name, *writer, *content_type;
+} kinds[] = {
+	[AS_PYROSCOPE] = { "pyroscope", "folded", "text/plain" },
+	[AS_OTLP] = { "otlp", "otlp", "application/x-protobuf" },
+	[AS_PARCA] = { "parca", "pprof", "application/json" },
+	[AS_PPROF] = { "pprof", "pprof", "application/octet-stream" },
+};
 
 struct label {
 	const char *name, *value;
@@ -243,13 +257,13 @@ static int take_own(struct push_args *a, int id, const char *arg)
 	switch (id) {
 	case OPT_TO: a->to = arg; return 0;
 	case OPT_AS:
-		a->as = !strcmp(arg, "pprof")  ? AS_PPROF
-			: !strcmp(arg, "otlp") ? AS_OTLP
-					       : AS_PYROSCOPE;
-		if (a->as == AS_PYROSCOPE && strcmp(arg, "pyroscope")) {
-			tell("--as=%s: expected pyroscope, otlp or pprof", arg);
+		for (v = 0; v < ARRAY_SIZE(kinds) && strcmp(kinds[v].name, arg); v++)
+			;
+		if (v == ARRAY_SIZE(kinds)) {
+			tell("--as=%s: expected pyroscope, otlp, parca or pprof", arg);
 			return -1;
 		}
+		a->as = (enum push_as)v;
 		return 0;
 	case OPT_APP:
 		if (!*arg || strpbrk(arg, NO_NAME_CHARS)) {
@@ -417,7 +431,7 @@ static void make_rate(struct push_args *a, struct run *r)
 	if (!a->rate && !a->draw.quiet)
 		tell("note: the input does not say how often a second it was sampled, so the "
 		     "server %s; --rate=HZ tells it",
-		     a->as == AS_OTLP ? "cannot make times of samples" : "takes 100");
+		     a->as == AS_PYROSCOPE ? "takes 100" : "cannot make times of samples");
 }
 
 /* ---- what is sent ---- */
@@ -562,17 +576,43 @@ static void make_resource(struct push_args *a, const char *space)
 
 /* ---- sending ---- */
 
-static int send_body(struct push_args *a, const char *space, const struct buf *body,
-		     struct error *err)
+/* A pprof file -> Parca's request. */
+static void parca_request(const struct push_args *a, struct buf *body)
 {
-	static const char *const types[] = {
-		[AS_PYROSCOPE] = "text/plain",
-		[AS_OTLP] = "application/x-protobuf",
-		[AS_PPROF] = "application/octet-stream",
-	};
+	struct buf out = BUF_INIT;
+	size_t i;
+
+	buf_puts(&out, "{\"series\":[{\"labels\":{\"labels\":[{\"name\":\"__name__\",\"value\":");
+	buf_json(&out, a->app, strlen(a->app));
+	for (i = 0; i < a->resource.nr_labels; i++) {
+		const struct render_fact *l = &a->resource.labels[i];
+
+		buf_puts(&out, "},{\"name\":");
+		buf_json(&out, l->key, strlen(l->key));
+		buf_puts(&out, ",\"value\":");
+		buf_json(&out, l->value, strlen(l->value));
+	}
+	buf_puts(&out, "}]},\"samples\":[{\"rawProfile\":\"");
+	buf_base64(&out, body->p, body->n);
+	buf_puts(&out, "\"}]}]}");
+	buf_release(body);
+	*body = out;
+}
+
+static int send_body(struct push_args *a, const char *space, struct buf *body, struct error *err)
+{
 	static const u16 otlp_retry[] = { 429, 502, 503, 504, 0 };
-	struct host_push req = {
-		.content_type = types[a->as],
+	struct buf url = BUF_INIT;
+	struct host_push req;
+	int ret;
+
+	if (a->as == AS_OTLP && body->n > MAX_OTLP)
+		return error_set(err, "%zu bytes are more than the %zu that OTLP's servers take",
+				 body->n, MAX_OTLP);
+	if (a->as == AS_PARCA)
+		parca_request(a, body);
+	req = (struct host_push){
+		.content_type = kinds[a->as].content_type,
 		.body = body->p,
 		.n = body->n,
 		.headers = a->headers,
@@ -583,26 +623,20 @@ static int send_body(struct push_args *a, const char *space, const struct buf *b
 		.told = told,
 		.ctx = a,
 	};
-	struct buf url = BUF_INIT;
-	int ret;
-
-	if (a->as == AS_PPROF || strpbrk(a->to, "?#")) {
-		buf_puts(&url, a->to);
-	} else if (a->as == AS_OTLP) {
-		put_address(a, "/v1development/profiles", "/profiles", &url);
-	} else {
-		ingest_url(a, space, &url);
-	}
 	if (a->as == AS_OTLP) {
-		if (body->n > MAX_OTLP)
-			return error_set(err,
-					 "%zu bytes are more than the %zu that OTLP's servers take",
-					 body->n, MAX_OTLP);
 		req.gzip = true;
 		req.retry = otlp_retry;
 		req.words = status_words;
 		req.taken = otlp_taken;
 	}
+	if (a->as == AS_PPROF || strpbrk(a->to, "?#"))
+		buf_puts(&url, a->to);
+	else if (a->as == AS_OTLP)
+		put_address(a, "/v1development/profiles", "/profiles", &url);
+	else if (a->as == AS_PARCA)
+		put_address(a, "/api/profiles/writeraw", "/writeraw", &url);
+	else
+		ingest_url(a, space, &url);
 	req.url = buf_str(&url);
 	ret = host_push(&req, err);
 	buf_release(&url);
@@ -612,9 +646,6 @@ static int send_body(struct push_args *a, const char *space, const struct buf *b
 /* One profile; with `space`, a part. */
 static int send_view(struct push_args *a, struct run *r, const char *space, struct error *err)
 {
-	static const char *const writers[] = {
-		[AS_PYROSCOPE] = "folded", [AS_OTLP] = "otlp", [AS_PPROF] = "pprof"
-	};
 	struct buf body = BUF_INIT;
 	struct view view = { 0 };
 	struct out out;
@@ -627,10 +658,10 @@ static int send_view(struct push_args *a, struct run *r, const char *space, stru
 		ret = space ? 0 : error_set(err, "no stack passes the filters");
 		goto out;
 	}
-	if (a->as == AS_OTLP)
+	if (a->as != AS_PYROSCOPE)
 		make_resource(a, space);
 	out_open_mem(&out, &body);
-	if (draw_into(r, &a->draw, render_writer_by_name(writers[a->as]), &view, &out, err)) {
+	if (draw_into(r, &a->draw, render_writer_by_name(kinds[a->as].writer), &view, &out, err)) {
 		out_abort(&out);
 		goto out;
 	}
@@ -699,7 +730,7 @@ static int push(struct push_args *a, const char *path)
 		error_set(&err, "'%s': is a comparison; a server takes one recording", path);
 		goto out;
 	}
-	if (a->as != AS_PPROF && run.profile.weight_scale > 1) {
+	if ((a->as == AS_PYROSCOPE || a->as == AS_OTLP) && run.profile.weight_scale > 1) {
 		error_set(&err,
 			  "'%s': has weights with decimals, %s takes whole numbers of samples",
 			  path, a->as == AS_OTLP ? "OTLP" : "Pyroscope");
@@ -720,8 +751,7 @@ static int push(struct push_args *a, const char *path)
 				vec_push(&run.facts, ((struct render_fact){ .key = l->name,
 									    .value = l->value }));
 		}
-	else
-		make_rate(a, &run);
+	make_rate(a, &run);
 	if (a->split ? send_spaces(a, &run, &err) : send_view(a, &run, NULL, &err))
 		goto out;
 	ret = EXIT_DONE;
@@ -779,10 +809,11 @@ static int run_push(int argc, char **argv)
 		goto out;
 	}
 	if (!a.app)
-		a.app = a.as == AS_OTLP ? "xenflame" : "xenflame.cpu";
+		a.app = a.as == AS_PYROSCOPE ? "xenflame.cpu" : "xenflame";
 	for (i = 0; i < a.nr_given; i++)
-		if (a.as == AS_PYROSCOPE && strchr(a.given[i].name, '.')) {
-			tell("--label=%s: Pyroscope takes no label with a '.'", a.given[i].name);
+		if ((a.as == AS_PYROSCOPE || a.as == AS_PARCA) && strchr(a.given[i].name, '.')) {
+			tell("--label=%s: Pyroscope and Parca take no label with a '.'",
+			     a.given[i].name);
 			goto out;
 		}
 	if (a.as == AS_PYROSCOPE && (strpbrk(a.to, "?#") || a.draw.pipe.weight_period ||
@@ -792,7 +823,7 @@ static int run_push(int argc, char **argv)
 		goto out;
 	}
 	if (a.as == AS_PPROF && a.split) {
-		tell("push: --split is for Pyroscope and OTLP; in a pprof file each sample has the "
+		tell("push: --split is not for pprof; in a pprof file each sample has the "
 		     "label "
 		     "space");
 		goto out;

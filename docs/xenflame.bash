@@ -43,7 +43,7 @@ _xenflame()
 		mapfile -t COMPREPLY < <(compgen -W 'after before union' -- "$cur")
 		return ;;
 	--as)
-		mapfile -t COMPREPLY < <(compgen -W 'pyroscope pprof' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'pyroscope otlp parca pprof' -- "$cur")
 		return ;;
 	--split)
 		mapfile -t COMPREPLY < <(compgen -W 'space' -- "$cur")

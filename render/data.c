@@ -106,45 +106,16 @@ struct sink {
 	z_stream z;
 };
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-void buf_base64(struct buf *b, const u8 *p, size_t n)
-{
-	size_t i, left;
-	char *t;
-
-	buf_reserve(b, n / 3 * 4 + 4);
-	t = b->p + b->n;
-	for (i = 0; i + 3 <= n; i += 3, t += 4) {
-		u32 v = (u32)p[i] << 16 | (u32)p[i + 1] << 8 | p[i + 2];
-
-		t[0] = digits[v >> 18];
-		t[1] = digits[v >> 12 & 63];
-		t[2] = digits[v >> 6 & 63];
-		t[3] = digits[v & 63];
-	}
-	left = n - i;
-	if (left) {
-		u32 v = (u32)p[i] << 16 | (left > 1 ? (u32)p[i + 1] << 8 : 0);
-
-		t[0] = digits[v >> 18];
-		t[1] = digits[v >> 12 & 63];
-		t[2] = left > 1 ? digits[v >> 6 & 63] : '=';
-		t[3] = '=';
-		t += 4;
-	}
-	b->n = (size_t)(t - b->p);
-}
-
 /* All whole groups of three bytes, with `end` the rest too. */
 static void put_base64(struct sink *s, bool end)
 {
 	size_t n = end ? s->packed.n : s->packed.n - s->packed.n % 3;
 
-	buf_base64(&s->o->buf, (const u8 *)s->packed.p, n);
+	if (!n)
+		return;
+	buf_base64(&s->o->buf, s->packed.p, n);
+	memmove(s->packed.p, s->packed.p + n, s->packed.n - n);
 	s->packed.n -= n;
-	if (n)
-		memmove(s->packed.p, s->packed.p + n, s->packed.n);
 	out_flush_if_full(s->o);
 }
 
@@ -343,7 +314,7 @@ static void put_column(struct sink *s, const char *name, const column *c)
 			t = b->p + b->n;
 			b->n += stop - i;
 			while (i < stop)
-				*t++ = digits[c->v[i++] >> shift & 63];
+				*t++ = base64_digits[c->v[i++] >> shift & 63];
 			sink_look(s);
 		}
 		buf_putc(b, '"');
@@ -615,14 +586,14 @@ static void put_callees(struct sink *s, const struct view *v, const struct used 
 			rank = RANK_MORE;
 		}
 		if (second)
-			buf_putc(b, digits[half << 3 | rank]);
+			buf_putc(b, base64_digits[half << 3 | rank]);
 		else
 			half = rank;
 		second = !second;
 		sink_look(s);
 	}
 	if (second)
-		buf_putc(b, digits[half << 3]);
+		buf_putc(b, base64_digits[half << 3]);
 	buf_puts(b, "\"],\n");
 	put_column(s, "more", &more);
 	buf_puts(b, ",\n");

@@ -207,9 +207,6 @@ void picture_end(struct picture_input *pi);
 void data_block(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		const struct palette *palette, bool regroup);
 
-/* base64 of RFC 4648, padded. */
-void buf_base64(struct buf *b, const u8 *p, size_t n);
-
 /* ---- style and script (page.c) ---- */
 
 /* For the head of a file whose style is `css` and the viewer's: the licence, and the

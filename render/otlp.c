@@ -275,10 +275,10 @@ static void put_profile(struct writer *w, struct buf *scope, u32 part, size_t *a
 		put_sample(w, &b, &w->samples.v.v[*at]);
 	pb_put_fixed64(&b, 3, r->start_ns);
 	pb_put_number(&b, 4, r->length_ns);
-	if (cpu) {
-		put_type(w, &b, 5, string(w, "cpu"), "nanoseconds");
+	/* Some servers want the type of the period even where there is none. */
+	put_type(w, &b, 5, cpu ? string(w, "cpu") : 0, cpu ? "nanoseconds" : "");
+	if (cpu)
 		pb_put_number(&b, 6, 1000000000 / r->rate);
-	}
 	if (event)
 		pb_put_varint(&list,
 			      text_attribute(w, "xenflame.event", strtab_get(w->p->strings, event),

@@ -44,6 +44,7 @@ void places_init(struct places *p, const struct view *v)
 void places_release(struct places *p)
 {
 	vec_release(&p->v);
+	vec_release(&p->used);
 	vec_release(&p->modules);
 	vec_release(&p->functions);
 	index_release(&p->index);
@@ -74,20 +75,30 @@ static u32 module(struct places *p, const struct frame *f)
 	return id;
 }
 
+u32 places_use(struct places *p, u32 node)
+{
+	struct place *x = &p->v.v[p->of[node]];
+
+	if (!x->number) {
+		vec_push(&p->used, p->of[node]);
+		x->number = (u32)p->used.n;
+	}
+	return x->number;
+}
+
 void places_number(struct places *p, const struct profile *profile)
 {
 	size_t i;
 	u32 k;
 
 	p->function = xcalloc(profile->frames.n, sizeof(*p->function));
-	for (i = 0; i < p->v.n; i++) {
-		const struct frame *f = &profile->frames.v[p->v.v[i].frame];
+	for (i = 0; i < p->used.n; i++) {
+		struct place *x = &p->v.v[p->used.v[i]];
+		const struct frame *f = &profile->frames.v[x->frame];
 
-		if (!p->v.v[i].used)
-			continue;
 		if (f->module)
-			p->v.v[i].module = module(p, f) + 1;
-		for (k = (u32)i + 1; k; k = p->v.v[k - 1].outer) {
+			x->module = module(p, f) + 1;
+		for (k = p->used.v[i] + 1; k; k = p->v.v[k - 1].outer) {
 			frame_id id = p->v.v[k - 1].frame;
 
 			if (!p->function[id]) {

@@ -10,7 +10,7 @@ struct place {
 	frame_id frame;
 	u32 outer;  /* index + 1, or 0 */
 	u32 module; /* index in modules + 1, or 0; by places_number() */
-	bool used;  /* for writers to set: a sample stands there */
+	u32 number; /* index in used + 1, or 0 */
 };
 
 struct place_module {
@@ -24,6 +24,8 @@ struct places {
 	u32 *of; /* by node of the view: index of the place that starts there */
 	u32 *up; /* by node: the node below that place */
 
+	VEC(u32) used; /* places that samples stand in, in the order of places_use() */
+
 	/* by places_number(), of places that are used */
 	VEC(struct place_module) modules;
 	struct index module_index;
@@ -33,6 +35,8 @@ struct places {
 
 void places_init(struct places *p, const struct view *v);
 void places_release(struct places *p);
+/* The number of the place that a node ends in, from 1 on and without gaps. */
+u32 places_use(struct places *p, u32 node);
 /* Numbers functions and modules in the order in which used places need them. */
 void places_number(struct places *p, const struct profile *profile);
 

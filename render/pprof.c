@@ -94,10 +94,8 @@ static void emit_sample(struct writer *w, struct place_sample *s)
 
 	buf_clear(&w->msg);
 	buf_clear(&w->sub);
-	for (i = s->node; nodes[i].depth > part->depth; i = w->places.up[i]) {
-		w->places.v.v[w->places.of[i]].used = true;
-		pb_put_varint(&w->sub, w->places.of[i] + 1);
-	}
+	for (i = s->node; nodes[i].depth > part->depth; i = w->places.up[i])
+		pb_put_varint(&w->sub, places_use(&w->places, i));
 	pb_put_bytes(&w->msg, 1, w->sub.p, w->sub.n);
 	buf_clear(&w->sub);
 	for (k = 0; k < w->parts.v.n; k++)
@@ -122,14 +120,28 @@ static void emit_sample(struct writer *w, struct place_sample *s)
 
 /* ---- what samples refer to ---- */
 
-static void emit_value_type(struct writer *w, u32 field, str_id event)
+static const char *unit_of(const struct writer *w)
 {
-	const char *unit = w->p->unit ? w->p->unit : "samples";
+	return w->p->unit ? w->p->unit : "samples";
+}
 
+static void emit_value_type(struct writer *w, u32 field, u64 type, const char *unit)
+{
 	buf_clear(&w->msg);
-	pb_put_number(&w->msg, 1, event ? string_of(w, event) : string0(w, "samples"));
-	pb_put_number(&w->msg, 2, string0(w, !strcmp(unit, "samples") ? "count" : unit));
+	pb_put_number(&w->msg, 1, type);
+	pb_put_number(&w->msg, 2, string0(w, unit));
 	emit(w, field, &w->msg);
+}
+
+/* What a server asks for: when it was, and the time that a sample stands for. */
+static void emit_resource(struct writer *w, const struct render_resource *r)
+{
+	emit_number(w, 9, r->start_ns);
+	emit_number(w, 10, r->length_ns);
+	if (!r->rate || strcmp(unit_of(w), "samples"))
+		return;
+	emit_value_type(w, 11, string0(w, "cpu"), "nanoseconds");
+	emit_number(w, 12, 1000000000 / r->rate);
 }
 
 static void emit_locations(struct writer *w)
@@ -140,13 +152,11 @@ static void emit_locations(struct writer *w)
 	u32 k;
 
 	places_number(&w->places, w->p);
-	for (i = 0; i < p->v.n; i++) {
-		if (!p->v.v[i].used)
-			continue;
+	for (i = 0; i < p->used.n; i++) {
 		buf_clear(&w->msg);
 		pb_put_number(&w->msg, 1, i + 1);
-		pb_put_number(&w->msg, 2, p->v.v[i].module);
-		for (k = (u32)i + 1; k; k = p->v.v[k - 1].outer) {
+		pb_put_number(&w->msg, 2, p->v.v[p->used.v[i]].module);
+		for (k = p->used.v[i] + 1; k; k = p->v.v[k - 1].outer) {
 			frame_id id = p->v.v[k - 1].frame;
 
 			buf_clear(&w->sub);
@@ -232,11 +242,17 @@ static int pprof_write(struct out *o, const struct render_input *in, const struc
 	export_parts_init(&w.parts, w.v);
 	places_init(&w.places, w.v);
 	place_samples_init(&samples, w.v, &w.parts);
-	for (i = 0; i < w.parts.v.n; i++)
-		emit_value_type(&w, 1, w.parts.v.v[i].name);
+	for (i = 0; i < w.parts.v.n; i++) {
+		str_id event = w.parts.v.v[i].name;
+
+		emit_value_type(&w, 1, event ? string_of(&w, event) : string0(&w, "samples"),
+				!strcmp(unit_of(&w), "samples") ? "count" : unit_of(&w));
+	}
 	for (i = 0; i < samples.v.n; i++)
 		emit_sample(&w, &samples.v.v[i]);
-	if (export_has_samples(w.v))
+	if (opts->resource)
+		emit_resource(&w, opts->resource);
+	else if (export_has_samples(w.v))
 		emit_duration(&w);
 	emit_locations(&w);
 	emit_comments(&w, in, opts);

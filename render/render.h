@@ -69,7 +69,7 @@ struct render_opts {
 	double scale;      /* PNG: device pixels per px; 0: 1 */
 	bool color;        /* text: ANSI colours */
 	u32 columns;       /* text: width of the terminal; 0: 80 */
-	const struct render_resource *resource; /* OTLP; NULL: what the facts tell */
+	const struct render_resource *resource; /* OTLP, pprof; NULL: what the facts tell */
 };
 
 struct render_writer {

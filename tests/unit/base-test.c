@@ -376,6 +376,25 @@ static void test_sha256(void)
 	}
 }
 
+/* Test vectors of RFC 4648. */
+static void test_base64(void)
+{
+	static const char *const want[] = { "",         "Zg==",     "Zm8=",    "Zm9v",
+					    "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy" };
+	struct buf b = BUF_INIT;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		buf_clear(&b);
+		buf_base64(&b, "foobar", i);
+		STR_EQ(buf_str(&b), want[i]);
+	}
+	buf_clear(&b);
+	buf_base64(&b, "\x00\xff\xfe\xfb", 4);
+	STR_EQ(buf_str(&b), "AP/++w==");
+	buf_release(&b);
+}
+
 /* Examples of protobuf.dev's page on the encoding, and what is none. */
 static void test_protobuf(void)
 {
@@ -435,5 +454,6 @@ int main(void)
 	test_error();
 	test_sha256();
 	test_protobuf();
+	test_base64();
 	return tap_done();
 }

@@ -63,6 +63,8 @@ for what in ('plain', 'stacks', 'hostile', 'big'):
     p = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(fixture('pprof', what)))
     got = protoc.pprof_stacks(p)
     ok(got == want, f'pprof, {what}: {sum(map(len, want.values()))} stacks', [(e, k) for e in want for k in want[e] if got.get(e, {}).get(k) != want[e][k]][:3])
+    tables = [[x.one('id') for x in p[t]] for t in ('mapping', 'location', 'function')]
+    ok(all(x == list(range(1, len(x) + 1)) for x in tables), f'pprof, {what}: numbers from 1 on, without gaps', tables)
     r = protoc.decode('otlp.proto', 'Request', fixture('otlp', what))
     d = r['dictionary'][0]
     profiles = r['resource_profiles'][0]['scope_profiles'][0]['profile']
