@@ -84,6 +84,22 @@ bool export_has_samples(const struct view *v)
 	return sum == v->nodes.v[0].total;
 }
 
+u64 export_duration(const struct profile *p)
+{
+	u64 first = UINT64_MAX, last = 0;
+	size_t i;
+
+	for (i = 0; i < p->samples.n; i++) {
+		u64 time = p->samples.v[i].time;
+
+		if (time == UINT64_MAX)
+			continue;
+		first = MIN(first, time);
+		last = MAX(last, time);
+	}
+	return last > first ? last - first : 0;
+}
+
 bool export_is_inlined(const struct view *v, u32 node)
 {
 	const struct frame *f = &v->profile->frames.v[v->nodes.v[node].frame], *outer;

@@ -35,6 +35,9 @@ void export_frames_release(struct export_frames *f);
  */
 bool export_has_samples(const struct view *v);
 
+/* From the first kept sample with a time to the last one, ns; 0 without such. */
+u64 export_duration(const struct profile *p);
+
 /*
  * Whether the function that a node's frame is inlined into stands right below it, so that a format
  * can tell both as one place of the code.

@@ -360,7 +360,6 @@ static struct render_resource from_facts(struct writer *w, const struct render_i
 					 struct render_fact *host)
 {
 	struct render_resource r = { .labels = host };
-	u64 first = UINT64_MAX, last = 0;
 	size_t i;
 
 	for (i = 0; i < in->nr_facts; i++)
@@ -368,15 +367,7 @@ static struct render_resource from_facts(struct writer *w, const struct render_i
 			*host = in->facts[i];
 			r.nr_labels = 1;
 		}
-	for (i = 0; i < w->p->samples.n; i++) {
-		u64 time = w->p->samples.v[i].time;
-
-		if (time == UINT64_MAX)
-			continue;
-		first = MIN(first, time);
-		last = MAX(last, time);
-	}
-	r.length_ns = last > first ? last - first : 0;
+	r.length_ns = export_duration(w->p);
 	return r;
 }
 

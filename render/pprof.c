@@ -190,23 +190,6 @@ static void emit_locations(struct writer *w)
 	buf_release(&name);
 }
 
-static void emit_duration(struct writer *w)
-{
-	u64 first = UINT64_MAX, last = 0;
-	size_t i;
-
-	for (i = 0; i < w->p->samples.n; i++) {
-		u64 time = w->p->samples.v[i].time;
-
-		if (time == UINT64_MAX)
-			continue;
-		first = MIN(first, time);
-		last = MAX(last, time);
-	}
-	if (last > first)
-		emit_number(w, 10, last - first);
-}
-
 static void emit_comments(struct writer *w, const struct render_input *in,
 			  const struct render_opts *opts)
 {
@@ -253,7 +236,7 @@ static int pprof_write(struct out *o, const struct render_input *in, const struc
 	if (opts->resource)
 		emit_resource(&w, opts->resource);
 	else if (export_has_samples(w.v))
-		emit_duration(&w);
+		emit_number(&w, 10, export_duration(w.p));
 	emit_locations(&w);
 	emit_comments(&w, in, opts);
 	for (i = 0; i < w.strings.str.n; i++) {
