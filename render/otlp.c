@@ -193,7 +193,7 @@ static u32 stack(struct writer *w, const struct place_sample *s)
 /* Sample: 1 stack, 2 attributes, 4 values. */
 static void put_sample(struct writer *w, struct buf *profile, struct place_sample *s)
 {
-	struct place_root root = place_root(w->v, &w->parts, s);
+	struct place_root root = place_root(w->v, &w->parts, &w->samples, s);
 	const struct strtab *t = w->p->strings;
 	struct buf list = BUF_INIT;
 	const char *word = "none";
@@ -203,9 +203,8 @@ static void put_sample(struct writer *w, struct buf *profile, struct place_sampl
 		pb_put_varint(&list, text_attribute(w, "thread.name", strtab_get(t, root.comm),
 						    strtab_len(t, root.comm)));
 	if (root.domain)
-		pb_put_varint(&list,
-			      text_attribute(w, "xenflame.domain", strtab_get(t, root.domain),
-					     strtab_len(t, root.domain)));
+		pb_put_varint(&list, text_attribute(w, "xenflame.domain", root.domain,
+						    strlen(root.domain)));
 	if (s->node)
 		word = space_word(w->p->frames.v[w->v->nodes.v[s->node].frame].space);
 	pb_put_varint(&list, text_attribute(w, "xenflame.space", word, strlen(word)));
@@ -424,5 +423,6 @@ const struct render_writer writer_otlp = {
 	.suffixes = ".otlp",
 	.help = "OpenTelemetry profiles, as collectors take them",
 	.binary = true,
+	.samples = true,
 	.write = otlp_write,
 };

@@ -163,6 +163,8 @@ void place_samples_init(struct place_samples *s, const struct view *v,
 					 ((struct place_sample){ k, 0, UINT32_MAX, UINT32_MAX,
 								 UINT32_MAX, v->nodes.v[k].self }));
 	}
+	for (i = 0; i < v->profile->frames.n && !s->xen; i++)
+		s->xen = v->profile->frames.v[i].space == SPACE_HV;
 	for (i = 0; i < s->v.n; i++) {
 		while (s->v.v[i].node >= v->nodes.v[parts->v.v[part].top].end)
 			part++;
@@ -184,13 +186,13 @@ static u32 number_of(const struct strtab *t, str_id id)
 #define MAX_ROOTS 8 /* --group takes five, the comm is one more */
 
 struct place_root place_root(const struct view *v, const struct export_parts *parts,
-			     struct place_sample *s)
+			     const struct place_samples *samples, struct place_sample *s)
 {
 	const struct profile *p = v->profile;
 	const struct view_node *nodes = v->nodes.v;
 	u32 below = parts->v.v[s->part].depth, i, n = 0, k;
 	str_id names[MAX_ROOTS] = { 0 };
-	struct place_root root = { 0, 0 };
+	struct place_root root = { 0, NULL };
 	const char *comm;
 
 	for (i = s->node; nodes[i].depth > below; i = nodes[i].parent) {
@@ -206,7 +208,7 @@ struct place_root place_root(const struct view *v, const struct export_parts *pa
 	}
 	for (k = 0; p->groups && p->groups[k] && k < n; k++) {
 		if (!strcmp(p->groups[k], "domain"))
-			root.domain = names[k];
+			root.domain = strtab_get(p->strings, names[k]);
 		else if (!strcmp(p->groups[k], "cpu"))
 			s->cpu = number_of(p->strings, names[k]);
 		else if (!strcmp(p->groups[k], "pid"))
@@ -214,9 +216,16 @@ struct place_root place_root(const struct view *v, const struct export_parts *pa
 		else if (!strcmp(p->groups[k], "tid"))
 			s->tid = number_of(p->strings, names[k]);
 	}
-	comm = k < n ? strtab_get(p->strings, names[k]) : "";
-	if (strcmp(comm, "[guest]") && strcmp(comm, "[xen]"))
-		root.comm = k < n ? names[k] : 0;
+	if (k == n)
+		return root;
+	comm = strtab_get(p->strings, names[k]);
+	if (!strcmp(comm, "[guest]") || !strcmp(comm, "[xen]")) {
+		root.domain = root.domain ? root.domain : "other domains";
+		return root;
+	}
+	root.comm = names[k];
+	if (!root.domain && samples->xen)
+		root.domain = "dom0";
 	return root;
 }
 

@@ -49,11 +49,13 @@ struct place_sample {
 
 struct place_samples {
 	VEC(struct place_sample) v; /* by part and node */
+	bool xen;                   /* hypervisor frames were seen */
 };
 
 /* What stands below the code of a stack. */
 struct place_root {
-	str_id comm, domain; /* 0: not known */
+	str_id comm;        /* 0: not known */
+	const char *domain; /* as --group=domain names it; NULL: not known, or not a Xen host */
 };
 
 /* Kept samples added up over time, or without such the weights of stacks. */
@@ -62,6 +64,6 @@ void place_samples_init(struct place_samples *s, const struct view *v,
 void place_samples_release(struct place_samples *s);
 /* Comm and domain of a sample's stack; and sets cpu, pid and tid where they are groups. */
 struct place_root place_root(const struct view *v, const struct export_parts *parts,
-			     struct place_sample *s);
+			     const struct place_samples *samples, struct place_sample *s);
 
 #endif

@@ -6,7 +6,8 @@
  * Facts: proto/profile.proto of pprof (field numbers below; stacks leaf first; of the lines of a
  * location the innermost is the first).  The root frame of a stack (the comm) stays a frame,
  * without mapping, and is a label too.  With samples kept one by one, cpu, pid and tid are labels,
- * and so is what --group puts below the comm.  A profile has no addresses: locations have none.
+ * and so is what --group puts below the comm; the domain is where hypervisor frames tell a Xen
+ * host.  A profile has no addresses: locations have none.
  */
 #include <zlib.h>
 
@@ -24,6 +25,7 @@ struct writer {
 	struct export_parts parts;
 	bool all;
 	struct places places;
+	struct place_samples samples;
 };
 
 static void squeeze(struct writer *w, int flush)
@@ -88,7 +90,7 @@ static void emit_sample(struct writer *w, struct place_sample *s)
 {
 	const struct export_part *part = &w->parts.v.v[s->part];
 	const struct view_node *nodes = w->v->nodes.v;
-	struct place_root root = place_root(w->v, &w->parts, s);
+	struct place_root root = place_root(w->v, &w->parts, &w->samples, s);
 	size_t k;
 	u32 i;
 
@@ -105,7 +107,7 @@ static void emit_sample(struct writer *w, struct place_sample *s)
 	if (root.comm)
 		put_label(w, "comm", string_of(w, root.comm), 0);
 	if (root.domain)
-		put_label(w, "domain", string_of(w, root.domain), 0);
+		put_label(w, "domain", string0(w, root.domain), 0);
 	if (nodes[s->node].depth > part->depth)
 		put_label(w, "space",
 			  string0(w, space_name(w->p->frames.v[nodes[s->node].frame].space)), 0);
@@ -212,7 +214,6 @@ static int pprof_write(struct out *o, const struct render_input *in, const struc
 		       struct error *err)
 {
 	struct writer w = { .o = o, .v = in->view, .p = in->profile, .all = opts->annotate_all };
-	struct place_samples samples;
 	size_t i;
 
 	if (in->view->nodes.v[0].total > INT64_MAX)
@@ -224,15 +225,15 @@ static int pprof_write(struct out *o, const struct render_input *in, const struc
 	strtab_init(&w.strings);
 	export_parts_init(&w.parts, w.v);
 	places_init(&w.places, w.v);
-	place_samples_init(&samples, w.v, &w.parts);
+	place_samples_init(&w.samples, w.v, &w.parts);
 	for (i = 0; i < w.parts.v.n; i++) {
 		str_id event = w.parts.v.v[i].name;
 
 		emit_value_type(&w, 1, event ? string_of(&w, event) : string0(&w, "samples"),
 				!strcmp(unit_of(&w), "samples") ? "count" : unit_of(&w));
 	}
-	for (i = 0; i < samples.v.n; i++)
-		emit_sample(&w, &samples.v.v[i]);
+	for (i = 0; i < w.samples.v.n; i++)
+		emit_sample(&w, &w.samples.v.v[i]);
 	if (opts->resource)
 		emit_resource(&w, opts->resource);
 	else if (export_has_samples(w.v))
@@ -247,7 +248,7 @@ static int pprof_write(struct out *o, const struct render_input *in, const struc
 	squeeze(&w, Z_FINISH);
 	deflateEnd(&w.z);
 	places_release(&w.places);
-	place_samples_release(&samples);
+	place_samples_release(&w.samples);
 	export_parts_release(&w.parts);
 	strtab_release(&w.strings);
 	buf_release(&w.msg);
@@ -261,5 +262,6 @@ const struct render_writer writer_pprof = {
 	.suffixes = ".pb.gz .pprof",
 	.help = "gzipped profile.proto for pprof, Pyroscope, Parca, speedscope",
 	.binary = true,
+	.samples = true,
 	.write = pprof_write,
 };

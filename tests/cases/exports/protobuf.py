@@ -135,8 +135,21 @@ for s in p['sample']:
 ok(not wrong, 'labels of pprof are what --group says', wrong[:3])
 ok({'dom0', 'other domains'} == {x[0] for x in seen} and {'hypervisor', 'kernel', 'user'} == {x[1] for x in seen}, 'domains and spaces', seen)
 otlp = collections.Counter(tuple(sorted((k, str(v)) for k, v in protoc.otlp_attributes(d, s['attribute']).items())) for s in profile['sample'])
-NAMES = {'comm': 'thread.name', 'domain': 'xenflame.domain', 'space': 'xenflame.space', 'cpu': 'cpu.logical_number'}
+NAMES = {'comm': 'thread.name', 'domain': 'xenflame.domain', 'space': 'xenflame.space', 'cpu': 'cpu.logical_number', 'pid': 'process.pid', 'tid': 'thread.id'}
 pprof = collections.Counter(tuple(sorted((NAMES[k], str(v)) for k, v in protoc.pprof_labels(p, s).items())) for s in p['sample'])
 ok(otlp == pprof, 'attributes of OTLP are the labels of pprof', list((otlp - pprof).items())[:3])
+# Without groups the same is known of each sample but of those in no process.
+p = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(convert('pprof')))
+have = collections.Counter(tuple(sorted(protoc.pprof_labels(p, s))) for s in p['sample'])
+# (A sample of a task that is just ending has pid -1.)
+ok(set(have) == {('comm', 'cpu', 'domain', 'pid', 'space', 'tid'), ('cpu', 'domain', 'pid', 'space', 'tid'), ('comm', 'cpu', 'domain', 'space')}, 'labels of each sample', have)
+domains = collections.Counter(protoc.pprof_labels(p, s)['domain'] for s in p['sample'] for _ in range(s['value'][0]))
+grouped = collections.Counter()
+for stack, n in want.items():
+    grouped[stack[0].decode()] += n
+ok(domains == grouped, 'domains without --group are those with it', (domains, grouped))
+linux = subprocess.run([xenflame, '-q', '-', '--format=pprof'], input=b'app;main 3\n', stdout=subprocess.PIPE, check=True).stdout
+p = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(linux))
+ok([protoc.pprof_labels(p, s) for s in p['sample']] == [{'comm': 'app', 'space': 'user'}], 'no domain where nothing tells a Xen host', [protoc.pprof_labels(p, s) for s in p['sample']])
 print(f'1..{number}')
 sys.exit(1 if failed else 0)
