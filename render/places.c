@@ -193,12 +193,15 @@ struct place_root place_root(const struct view *v, const struct export_parts *pa
 	u32 below = parts->v.v[s->part].depth, i, n = 0, k;
 	str_id names[MAX_ROOTS] = { 0 };
 	struct place_root root = { 0, NULL };
+	bool idle = false;
 	const char *comm;
 
 	for (i = s->node; nodes[i].depth > below; i = nodes[i].parent) {
 		const struct frame *f = &p->frames.v[nodes[i].frame];
 		u32 depth = nodes[i].depth - below;
 
+		idle |= f->space == SPACE_HV &&
+			!strcmp(strtab_get(p->strings, f->function), "idle_loop");
 		if (!(f->flags & FRAME_GROUP))
 			n = 0;
 		else if (depth <= MAX_ROOTS)
@@ -220,7 +223,8 @@ struct place_root place_root(const struct view *v, const struct export_parts *pa
 		return root;
 	comm = strtab_get(p->strings, names[k]);
 	if (!strcmp(comm, "[guest]") || !strcmp(comm, "[xen]")) {
-		root.domain = root.domain ? root.domain : "other domains";
+		if (!root.domain)
+			root.domain = idle ? "idle" : "other domains";
 		return root;
 	}
 	root.comm = names[k];

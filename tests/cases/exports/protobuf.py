@@ -133,7 +133,7 @@ for s in p['sample']:
     if (a['domain'], f"cpu {a.get('cpu')}") != (frames[0], frames[1]) or (frames[2] in ('[xen]', '[guest]')) == ('comm' in a) or a.get('comm', frames[2]) != frames[2]:
         wrong.append((a, frames[:4]))
 ok(not wrong, 'labels of pprof are what --group says', wrong[:3])
-ok({'dom0', 'other domains'} == {x[0] for x in seen} and {'hypervisor', 'kernel', 'user'} == {x[1] for x in seen}, 'domains and spaces', seen)
+ok({'dom0', 'idle'} == {x[0] for x in seen} and {'hypervisor', 'kernel', 'user'} == {x[1] for x in seen}, 'domains and spaces', seen)
 otlp = collections.Counter(tuple(sorted((k, str(v)) for k, v in protoc.otlp_attributes(d, s['attribute']).items())) for s in profile['sample'])
 NAMES = {'comm': 'thread.name', 'domain': 'xenflame.domain', 'space': 'xenflame.space', 'cpu': 'cpu.logical_number', 'pid': 'process.pid', 'tid': 'thread.id'}
 pprof = collections.Counter(tuple(sorted((NAMES[k], str(v)) for k, v in protoc.pprof_labels(p, s).items())) for s in p['sample'])
