@@ -25,14 +25,14 @@ const char *svg_find_data(const char *p, size_t n, size_t *len, bool *encoded)
 	gt = memchr(start, '>', (size_t)(end - start));
 	if (!gt)
 		return NULL;
-	*encoded = memmem(start, (size_t)(gt - start), "gzip+base64", 11) != NULL;
+	*encoded = memmem(start, (size_t)(gt - start), "gzip+base85", 11) != NULL;
 	gt++;
 	close = memmem(gt, (size_t)(end - gt), "</script", 8);
 	*len = (size_t)((close ? close : end) - gt);
 	return gt;
 }
 
-/* ---- base64 and gzip ---- */
+/* ---- base85 and gzip ---- */
 
 static int base64_digit(char c)
 {
@@ -45,23 +45,43 @@ static int base64_digit(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-static void base64_decode(const char *p, size_t n, struct buf *out)
+/* The digits are printable ASCII without \" & ' < > \\ and the last three. */
+static int base85_digit(char c)
 {
-	u32 acc = 0;
-	int bits = 0, d;
+	static const char left_out[] = "\"&'<>\\";
+	int v = c - '!';
 	size_t i;
 
-	buf_reserve(out, n / 4 * 3 + 3);
-	for (i = 0; i < n; i++) {
-		d = base64_digit(p[i]);
+	if (c < '!' || c > '{')
+		return -1;
+	for (i = 0; i < sizeof(left_out) - 1; i++) {
+		if (c == left_out[i])
+			return -1;
+		v -= c > left_out[i];
+	}
+	return v;
+}
+
+/* Five digits are four bytes; of what is left at the end, one byte less than digits. */
+static void base85_decode(const char *p, size_t n, struct buf *out)
+{
+	u64 v = 0;
+	int digits = 0, d, k;
+	size_t i;
+
+	buf_reserve(out, n / 5 * 4 + 8);
+	for (i = 0; i < n || digits; i++) {
+		d = i < n ? base85_digit(p[i]) : 84;
 		if (d < 0)
 			continue;
-		acc = acc << 6 | (u32)d;
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			buf_putc(out, (char)(acc >> bits));
-		}
+		v = v * 85 + (u64)d;
+		if (++digits < 5)
+			continue;
+		k = i < n ? 4 : (int)(4 - (i - n + 1));
+		for (d = 0; d < k; d++)
+			buf_putc(out, (char)(v >> (24 - 8 * d)));
+		v = 0;
+		digits = 0;
 	}
 }
 
@@ -684,7 +704,7 @@ int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded,
 
 	memset(&b, 0, sizeof(b));
 	if (encoded) {
-		base64_decode(p, n, &packed);
+		base85_decode(p, n, &packed);
 		if (gunzip(&packed, &text, input_name(&r->in), err))
 			goto out;
 		buf_release(&packed);

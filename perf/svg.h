@@ -19,7 +19,7 @@ struct svg_tree {
 
 /*
  * The text of the data block that render/data.c describes, of an SVG or HTML file; NULL: there is
- * none. `encoded`: it is base64 of gzip.
+ * none. `encoded`: it is base85 of gzip.
  */
 const char *svg_find_data(const char *p, size_t n, size_t *len, bool *encoded);
 /* Reads such a block. Frames go to r->text, strings to r->strings. */

@@ -3,9 +3,11 @@
  * The data block of SVG and HTML: the whole view, nothing left out.
  *
  * An element <script id="xenflame-data" type="application/json"> whose text is a JSON object, or,
- * with the attribute data-encoding="gzip+base64", the base64 (RFC 4648, no line breaks) of the gzip
- * of that text. JSON strings have `<`, `>` and `&` escaped as \u00XX, so the text is the same in
- * XML and in HTML.
+ * with the attribute data-encoding="gzip+base85", the gzip of that text: each four bytes as a
+ * number of five digits to the base of 85, highest first, the one to three bytes that are left as
+ * the first two to four digits of what they would be with zeros behind them.  digits85 are the
+ * digits.  JSON strings have `<`, `>` and `&` escaped as \u00XX, so the text is the same in XML and
+ * in HTML.
  *
  * A column of whole numbers is a list of strings of one length: character i of string k is digit k
  * of item i to the base of 64, lowest first, as base64 writes digits.  Numbers that stand in one
@@ -85,7 +87,7 @@
 
 #include "render/graph.h"
 
-/* ---- the element: JSON, gzip, base64 ---- */
+/* ---- the element: JSON, gzip, base85 ---- */
 
 #define GZIP_FROM  (8 * 1024)   /* bytes of JSON from which on it is compressed */
 #define BEST_UNTIL (2u << 20)   /* bytes of JSON until which it is compressed as well as can be */
@@ -102,20 +104,37 @@ struct sink {
 	u64 chosen_until;  /* bytes of JSON */
 	size_t limit;      /* bytes of text from which on sink_pass() is to be called */
 	struct buf text;   /* JSON that has not been passed on */
-	struct buf packed; /* gzip that is not yet base64: less than three bytes between calls */
+	struct buf packed; /* gzip that is not yet base85: less than four bytes between calls */
 	z_stream z;
 };
 
-/* All whole groups of three bytes, with `end` the rest too. */
-static void put_base64(struct sink *s, bool end)
-{
-	size_t n = end ? s->packed.n : s->packed.n - s->packed.n % 3;
+/* Printable ASCII without what XML, HTML or JSON would have to escape. */
+static const char digits85[] =
+	"!#$%()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{";
 
-	if (!n)
-		return;
-	buf_base64(&s->o->buf, s->packed.p, n);
-	memmove(s->packed.p, s->packed.p + n, s->packed.n - n);
-	s->packed.n -= n;
+/* All whole groups of four bytes, with `end` the rest too. */
+static void put_base85(struct sink *s, bool end)
+{
+	const u8 *p = (const u8 *)s->packed.p;
+	size_t n = s->packed.n, i;
+	struct buf *b = &s->o->buf;
+	u32 k;
+
+	buf_reserve(b, n / 4 * 5 + 5);
+	for (i = 0; i + 4 <= n || (end && i < n); i += 4) {
+		u32 bytes = n - i < 4 ? (u32)(n - i) : 4, v = 0;
+		char *t = b->p + b->n;
+
+		for (k = 0; k < 4; k++)
+			v = v << 8 | (k < bytes ? p[i + k] : 0);
+		for (k = 5; k-- > 0; v /= 85)
+			t[k] = digits85[v % 85];
+		b->n += bytes + 1;
+	}
+	i = MIN(i, n);
+	if (i)
+		memmove(s->packed.p, p + i, n - i);
+	s->packed.n = n - i;
 	out_flush_if_full(s->o);
 }
 
@@ -130,7 +149,7 @@ static void sink_start(struct sink *s)
 		return;
 	}
 	out_puts(s->o, "<script id=\"xenflame-data\" type=\"application/gzip\" "
-		       "data-encoding=\"gzip+base64\">");
+		       "data-encoding=\"gzip+base85\">");
 	/*
 	 * 15 + 16: a gzip header, without name and time.  Level 9 saves 5 % over 6 and takes ten
 	 * times as long on columns of numbers: worth it for what is mailed, not for a million
@@ -182,7 +201,7 @@ static void choose(struct sink *s, const char *p, size_t n)
 		s->z.avail_out = 1 << 16;
 		r = deflateParams(&s->z, level, strategy);
 		s->packed.n += (1 << 16) - s->z.avail_out;
-		put_base64(s, false);
+		put_base85(s, false);
 		if (r != Z_OK && r != Z_BUF_ERROR)
 			abort();
 	} while (r != Z_OK);
@@ -219,13 +238,13 @@ static void sink_pass(struct sink *s, bool end)
 		if (r == Z_STREAM_ERROR)
 			abort();
 		s->packed.n += (1 << 16) - s->z.avail_out;
-		put_base64(s, false);
+		put_base85(s, false);
 		if (end ? r == Z_STREAM_END : s->z.avail_out && done == s->text.n)
 			break;
 	}
 	buf_clear(&s->text);
 	if (end) {
-		put_base64(s, true);
+		put_base85(s, true);
 		deflateEnd(&s->z);
 	}
 }

@@ -24,12 +24,23 @@ const ROWS = 200;		/* of the table, before "more" is pressed */
 
 /* ---- data ---- */
 
-function inflate(base64)
-{
-	const text = atob(base64), bytes = new Uint8Array(text.length);
+const DIGITS85 = "!#$%()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{";
 
-	for (let i = 0; i < text.length; i++)
-		bytes[i] = text.charCodeAt(i);
+/* Four bytes are a number of five digits to the base of 85. */
+function inflate(text)
+{
+	const digit = new Uint8Array(128), n = text.length, view = new DataView(new ArrayBuffer(Math.ceil(n / 5) * 4));
+
+	for (let i = 0; i < 85; i++)
+		digit[DIGITS85.charCodeAt(i)] = i;
+	for (let i = 0, at = 0; i < n; at += 4) {
+		let v = 0;
+		/* At the end digits are left out, as if they were the highest ones. */
+		for (const stop = i + 5; i < stop; i++)
+			v = v * 85 + (i < n ? digit[text.charCodeAt(i)] : 84);
+		view.setUint32(at, v);
+	}
+	const bytes = new Uint8Array(view.buffer, 0, Math.floor(n / 5) * 4 + Math.max(0, n % 5 - 1));
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
 	return new Response(stream).json();
 }
@@ -37,7 +48,7 @@ function inflate(base64)
 /* A promise of the data block's content. */
 function readData(el)
 {
-	if (el.getAttribute("data-encoding") === "gzip+base64")
+	if (el.getAttribute("data-encoding") === "gzip+base85")
 		return inflate(el.textContent.trim());
 	return Promise.resolve(JSON.parse(el.textContent));
 }

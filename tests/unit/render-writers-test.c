@@ -224,7 +224,7 @@ static void test_options(void)
 	view_release(&view);
 	OK(!view_build(&view, &fx.p, &(struct view_opts){ .event = 0 }, &fx.err));
 	write_to(&b, "html", &o);
-	OK(strstr(buf_str(&b), "data-encoding=\"gzip+base64\"") != NULL);
+	OK(strstr(buf_str(&b), "data-encoding=\"gzip+base85\"") != NULL);
 	o.plain_data = true;
 	write_to(&b, "html", &o);
 	OK(strstr(buf_str(&b), "type=\"application/json\"") != NULL);

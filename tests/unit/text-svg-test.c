@@ -249,8 +249,8 @@ static void test_data(void)
 	got = read_svg("<svg><script id=\"xenflame-data\">{\"strings\":[\"</script></svg>", 0);
 	OK(strstr(got, "data block damaged at its offset") != NULL);
 	got = read_svg("<svg><script id=\"xenflame-data\" "
-		       "data-encoding=\"gzip+base64\">"
-		       "H4sIAAAAAAAAA6tWKkktLlGyUlAqSy0qzszPU7JSMFSqBQDO</script></svg>",
+		       "data-encoding=\"gzip+base85\">"
+		       "./dH,!!!!!!!G=)1X56J@9p+x1XIDHiMTZ8`@SFZ]]fHO</script></svg>",
 		       0);
 	OK(strstr(got, "data block damaged") != NULL);
 }
