@@ -31,7 +31,7 @@ static const char *const borrowed[] = {
 struct bundler {
 	struct draw_args draw;
 	struct bundle bundle;
-	char *path, *dir;
+	char *path, *dir, *host_name;
 	size_t symbol_files, left_out;
 	bool stack_dumps, strip, is_folder, is_this_host, inspected;
 	struct perf_strip stripped;
@@ -270,6 +270,46 @@ static void blank_names(enum host_command c, struct buf *b)
 	*b = out;
 }
 
+static bool is_word_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* Each place where a name stands as a word. */
+static void blank_word(struct buf *b, const char *word)
+{
+	size_t n = strlen(word), at = 0;
+	char *p;
+
+	while (n && at < b->n && (p = memmem(b->p + at, b->n - at, word, n))) {
+		at = (size_t)(p - b->p);
+		if ((!at || !is_word_char(p[-1])) && (at + n == b->n || !is_word_char(p[n])))
+			memset(p, 'x', n);
+		at += n;
+	}
+}
+
+/* The host's name, also as a volume group has it in /dev/mapper, and without its domain. */
+static void blank_host(const struct bundler *b, struct buf *data)
+{
+	char *name = b->host_name ? xstrndup(b->host_name, strcspn(b->host_name, ".")) : NULL;
+	struct buf doubled = BUF_INIT;
+	size_t i;
+
+	if (name) {
+		for (i = 0; name[i]; i++) {
+			buf_putc(&doubled, name[i]);
+			if (name[i] == '-')
+				buf_putc(&doubled, '-');
+		}
+		blank_word(data, b->host_name);
+		blank_word(data, name);
+		blank_word(data, buf_str(&doubled));
+	}
+	buf_release(&doubled);
+	free(name);
+}
+
 static const char *errno_name(int e)
 {
 	switch (e) {
@@ -288,6 +328,8 @@ static void add_fact_file(struct bundler *b, struct host *h, const char *path)
 	char *name;
 
 	if (!e) {
+		if (b->draw.anonymous && !strcmp(path, "/proc/cmdline"))
+			blank_host(b, &data);
 		bundle_add_data(&b->bundle, path + 1, data.p, data.n);
 	} else if (e != ENOENT) {
 		name = xasprintf("%s.errno", path + 1);
@@ -325,9 +367,17 @@ static void add_facts(struct bundler *b, struct host *h)
 	};
 	struct buf data = BUF_INIT;
 	char **names, *path, *name;
-	size_t i;
+	size_t i, n;
 	int c;
 
+	/* Linux HOST RELEASE …; of a tree it may be another than the recording's. */
+	if (b->draw.anonymous && !host_command(h, HOST_UNAME, &data)) {
+		i = strcspn(buf_str(&data), " \n");
+		i += strspn(data.p + i, " ");
+		n = strcspn(data.p + i, " \n");
+		free(b->host_name);
+		b->host_name = xstrndup(data.p + i, n);
+	}
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		add_fact_file(b, h, files[i]);
 	for (i = 0; i < b->bundle.entries.n; i++)
@@ -353,8 +403,10 @@ static void add_facts(struct bundler *b, struct host *h)
 			continue;
 		if (host_command(h, (enum host_command)c, &data))
 			continue;
-		if (b->draw.anonymous)
+		if (b->draw.anonymous) {
+			blank_host(b, &data);
 			blank_names((enum host_command)c, &data);
+		}
 		name = path_join("commands", host_command_name((enum host_command)c));
 		bundle_add_data(&b->bundle, name, data.p, data.n);
 		free(name);
@@ -603,6 +655,7 @@ static int run_bundle(int argc, char **argv)
 	perf_strip_release(&b.stripped);
 	free(b.path);
 	free(b.dir);
+	free(b.host_name);
 	free(output);
 	return c;
 }
