@@ -1842,6 +1842,8 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	/* All that was there is in it; what this machine has is of another one. */
 	inside.sym.offline_only = true;
 	ret = read_recording(r, recording, &inside, err);
+	/* That of `inside` ends here. */
+	r->profile.groups = opts->group;
 	bundle_remove(dir);
 	free(recording);
 	free(dir);
