@@ -90,7 +90,7 @@
 /* ---- the element: JSON, gzip, base85 ---- */
 
 #define GZIP_FROM  (8 * 1024)   /* bytes of JSON from which on it is compressed */
-#define BEST_UNTIL (2u << 20)   /* bytes of JSON until which it is compressed as well as can be */
+#define BEST_UNTIL (512 * 1024) /* bytes of JSON until which it is compressed as well as can be */
 #define GOOD_UNTIL (4u << 20)   /* bytes of JSON behind which it is compressed fast */
 #define PIECE      (256 * 1024) /* bytes that are compressed at once when there are more */
 #define TRIAL      (64 * 1024)  /* bytes of every fourth piece that are compressed to see how */
