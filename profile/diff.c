@@ -650,25 +650,22 @@ static void judge(struct noise_ctx *c, const struct raw *r, struct diff_noise *t
 static void judge_nodes(struct noise_ctx *c, const struct view *v, struct view_diff *d)
 {
 	size_t n = v->nodes.n, i;
-	struct raw *self = xcalloc(n, sizeof(*self)), *total = xcalloc(n, sizeof(*total));
+	struct raw *r = xcalloc(n, sizeof(*r));
 
-	for (i = 0; i < n; i++) {
-		const struct view_node *x = &v->nodes.v[i];
-
-		self[i] = raw_of(c, (double)x->self, (double)view_base_self(v, i),
-				 spread_of(c->after, c->after->node_self, i),
-				 spread_of(c->before, c->before->node_self, i));
-		total[i] = raw_of(c, (double)x->total, (double)view_base_total(v, i),
-				  spread_of(c->after, c->after->node_total, i),
-				  spread_of(c->before, c->before->node_total, i));
-	}
 	vec_reserve(&d->self, n);
 	vec_reserve(&d->total, n);
 	d->self.n = d->total.n = n;
-	judge(c, self, d->self.v, n);
-	judge(c, total, d->total.v, n);
-	free(self);
-	free(total);
+	for (i = 0; i < n; i++)
+		r[i] = raw_of(c, (double)v->nodes.v[i].self, (double)view_base_self(v, i),
+			      spread_of(c->after, c->after->node_self, i),
+			      spread_of(c->before, c->before->node_self, i));
+	judge(c, r, d->self.v, n);
+	for (i = 0; i < n; i++)
+		r[i] = raw_of(c, (double)v->nodes.v[i].total, (double)view_base_total(v, i),
+			      spread_of(c->after, c->after->node_total, i),
+			      spread_of(c->before, c->before->node_total, i));
+	judge(c, r, d->total.v, n);
+	free(r);
 }
 
 /* Functions have their sums, `before` as recorded: these are scaled here. */

@@ -46,9 +46,8 @@ static void put_function(struct buf *b, struct buf *tmp, const struct view *v,
 {
 	const struct frame *frame = &v->profile->frames.v[f->frame];
 	double whole = diff_whole(v);
-	const char *color = !opts->color || !is_changed(f) ? ""
-			    : f->self > f->base_self       ? "\033[31m"
-							   : "\033[34m";
+	bool more = f->self_noise.changed ? f->self > f->base_self : f->total > f->base_total;
+	const char *color = !opts->color || !is_changed(f) ? "" : more ? "\033[31m" : "\033[34m";
 
 	put_change(b, f->base_self, f->self, &f->self_noise, whole);
 	put_change(b, f->base_total, f->total, &f->total_noise, whole);
@@ -93,10 +92,10 @@ static void put_head(struct buf *b, struct buf *tmp, const struct view *v,
 	buf_putc(b, '\n');
 }
 
-void export_diff_table(struct out *o, const struct view *v, const struct render_opts *opts)
+void export_diff_table(struct buf *b, const struct view *v, const struct render_opts *opts)
 {
 	const struct view_diff *d = v->diff;
-	struct buf *b = &o->buf, tmp = BUF_INIT;
+	struct buf tmp = BUF_INIT;
 	size_t i, changed = 0, shown = 0, within = 0, within_shown = 0;
 
 	put_head(b, &tmp, v, opts);
@@ -130,5 +129,4 @@ void export_diff_table(struct out *o, const struct view *v, const struct render_
 	if (within_shown < within)
 		buf_printf(b, "... and %zu more\n", within - within_shown);
 	buf_release(&tmp);
-	out_flush_if_full(o);
 }

@@ -44,8 +44,8 @@ u64 export_duration(const struct profile *p);
  */
 bool export_is_inlined(const struct view *v, u32 node);
 
-/* A comparison as a table (diff-table.c). */
-void export_diff_table(struct out *o, const struct view *v, const struct render_opts *opts);
+/* Appends a comparison as a table (diff-table.c). */
+void export_diff_table(struct buf *b, const struct view *v, const struct render_opts *opts);
 
 /* A speedscope file up to the list of its profiles, which "]}" ends (speedscope.c). */
 void export_speedscope_head(struct out *o, const struct profile *p,

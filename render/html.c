@@ -3,6 +3,7 @@
  * HTML: the viewer of viewer.js over the data block of data.c, for views of any size.  Without
  * scripts there is a table of the functions with the largest self.
  */
+#include "render/export.h"
 #include "render/graph.h"
 
 #define TOP 40 /* lines of the table */
@@ -27,8 +28,8 @@ static int cmp_top(const void *pa, const void *pb)
 	return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-static void put_noscript(struct buf *b, const struct render_input *in,
-			 const struct render_opts *opts)
+static void put_functions(struct buf *b, const struct render_input *in,
+			  const struct render_opts *opts)
 {
 	const struct profile *p = in->profile;
 	const struct view *v = in->view;
@@ -41,10 +42,7 @@ static void put_noscript(struct buf *b, const struct render_input *in,
 	for (i = 1; i < v->nodes.n; i++)
 		t[v->nodes.v[i].frame].self += v->nodes.v[i].self;
 	qsort(t, p->frames.n, sizeof(*t), cmp_top);
-	buf_puts(b, "<noscript><h1>");
-	buf_xmls(b, opt_title(opts));
-	buf_puts(b, "</h1><p>This page draws its graph by a script. Without it: functions by their "
-		    "own share.</p><table>\n");
+	buf_puts(b, "<p>Functions by their own share:</p><table>\n");
 	for (i = 0; i < p->frames.n && i < TOP && t[i].self; i++) {
 		buf_puts(b, "<tr><td>");
 		buf_share(b, t[i].self, opt_total(opts, v));
@@ -57,9 +55,29 @@ static void put_noscript(struct buf *b, const struct render_input *in,
 			strtab_len(p->strings, p->frames.v[t[i].frame].module));
 		buf_puts(b, "</td></tr>\n");
 	}
-	buf_puts(b, "</table></noscript>\n");
+	buf_puts(b, "</table>");
 	buf_release(&name);
 	free(t);
+}
+
+static void put_noscript(struct buf *b, const struct render_input *in,
+			 const struct render_opts *opts)
+{
+	struct buf table = BUF_INIT;
+
+	buf_puts(b, "<noscript><h1>");
+	buf_xmls(b, opt_title(opts));
+	buf_puts(b, "</h1><p>This page draws its graph by a script.</p>");
+	if (in->view->is_diff) {
+		export_diff_table(&table, in->view, opts);
+		buf_puts(b, "<pre>");
+		buf_xml(b, table.p, table.n);
+		buf_puts(b, "</pre>");
+		buf_release(&table);
+	} else {
+		put_functions(b, in, opts);
+	}
+	buf_puts(b, "</noscript>\n");
 }
 
 static int draw_html(struct out *o, const struct render_input *in, const struct render_opts *opts,

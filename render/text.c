@@ -249,7 +249,7 @@ static int write_text(struct out *o, const struct render_input *in, const struct
 
 	(void)err;
 	if (in->view->diff) {
-		export_diff_table(o, in->view, opts);
+		export_diff_table(b, in->view, opts);
 	} else {
 		put_head(b, in, opts, columns);
 		put_tree(b, in, opts, columns);

@@ -177,5 +177,8 @@ t.run(async (browser) => {
 	t.equal(await colors(page, ['app', 'main'], ['came', 'gone']), { came: 'blue', gone: 'orange' }, '--negate swaps colours');
 	t.match(await legend(page), /less in AFTER[^]*more in AFTER/, 'and says so');
 	await page.context().close();
+	const still = await t.open(browser, diff('still.html', ...files), { scripts: false });
+	t.match(await still.locator('noscript').innerText(), /5\.00 +0\.00 +-5\.00 +\d\.\d\d \* deep/, 'without scripts the page is the table');
+	await still.context().close();
 	await agrees(browser);
 });
