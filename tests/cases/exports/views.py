@@ -12,6 +12,9 @@ import sys
 import tempfile
 import zlib
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import protoc  # noqa: E402
+
 xenflame = os.environ.get('XENFLAME', 'xenflame')
 number = failed = 0
 tmp = tempfile.TemporaryDirectory()
@@ -223,6 +226,16 @@ def firefox(p):
     return found
 
 
+def otlp(p):
+    with open(p, 'rb') as f:
+        r = protoc.decode('otlp.proto', 'Request', f.read())
+    found = collections.Counter()
+    for profile in r['resource_profiles'][0]['scope_profiles'][0]['profile']:
+        for stack, n in protoc.otlp_stacks(r['dictionary'][0], profile).items():
+            found[b';'.join(stack).decode()] += n
+    return found
+
+
 def callgrind(p):
     own, names, calls = collections.Counter(), {}, False
     for line in open(p, encoding='utf-8'):
@@ -282,19 +295,24 @@ def same(got, want):
 
 
 formats = re.findall(r'^  (\S+)', run('--help').decode().split('Formats of the output')[1].split('\n\n')[0].split('\n', 1)[1], re.M)
+if protoc.missing:
+    formats.remove('otlp')
 READ_BACK = ['folded', 'svg', 'html', 'perf-script', 'speedscope', 'json', 'd3', 'pprof']
 WEIGHED = {'chrome': chrome, 'speedscope-time': speedscope_time, 'firefox': firefox}
-ok(set(formats) <= {*READ_BACK, *WEIGHED, 'callgrind', 'text', 'png', 'pdf'}, 'each format is known here', formats)
+ok(set(formats) <= {*READ_BACK, *WEIGHED, 'otlp', 'callgrind', 'text', 'png', 'pdf'}, 'each format is known here', formats)
 
 
 def check(name, timed, want, *command):
     for fmt in formats:
         target = path(f'out.{fmt}')
+        detail = 'nothing here can read it'
         try:
             run(*command, f'--format={fmt}', '-o', target, '--title=t')
             if fmt in READ_BACK:
                 # Text of perf script that has no samples of its own has a period for each stack.
                 detail = same(folded(target, *(['--weight=period'] if fmt == 'perf-script' else [])), want)
+            elif fmt == 'otlp':
+                detail = same(otlp(target), want)
             elif fmt in WEIGHED:
                 got = WEIGHED[fmt](target)
                 # In time a stack is as long as it was seen; without times as much as it weighs.
@@ -303,7 +321,7 @@ def check(name, timed, want, *command):
                 detail = same(callgrind(target), own(want))
             elif fmt == 'text':
                 detail = '' if close(top(target), own(want)) else f'{top(target)}\n{own(want)}'
-            else:
+            elif fmt in ('png', 'pdf'):
                 again = path(f'again.{fmt}')
                 run('-q', '--offline', path('out.json'), f'--format={fmt}', '-o', again, '--title=t')
                 detail = '' if picture(target) == picture(again) else 'another picture than that of its JSON'
