@@ -6,6 +6,7 @@ import gzip
 import os
 import subprocess
 import sys
+import tempfile
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -148,6 +149,23 @@ grouped = collections.Counter()
 for stack, n in want.items():
     grouped[stack[0].decode()] += n
 ok(domains == grouped, 'domains without --group are those with it', (domains, grouped))
+# A bundle holds the recording: the same of it, with its groups.
+with tempfile.TemporaryDirectory() as tmp:
+    bundle = os.path.join(tmp, 'b.tar.gz')
+    made = subprocess.run([xenflame, 'bundle', '-q', '--offline', RECORDING, '-o', bundle], capture_output=True, check=False)
+    if made.returncode:
+        ok(False, 'a bundle', made.stderr.decode())
+    for fmt, options in (('pprof', ()), ('pprof', ('--group=domain,cpu',)), ('otlp', ('--group=cpu',))):
+        run = subprocess.run([xenflame, '-q', '--offline', bundle, f'--format={fmt}', *options], capture_output=True, check=False)
+        if fmt == 'pprof':
+            again = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(run.stdout)) if run.returncode == 0 else {}
+            first = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(convert(fmt, *options)))
+            same = again and protoc.pprof_stacks(again) == protoc.pprof_stacks(first) and [protoc.pprof_labels(again, s) for s in again['sample']] == [protoc.pprof_labels(first, s) for s in first['sample']]
+        else:
+            d = protoc.decode('otlp.proto', 'Request', run.stdout)
+            x = d['resource_profiles'][0]['scope_profiles'][0]['profile'][0]
+            same = protoc.otlp_stacks(d['dictionary'][0], x) == folded(*options)
+        ok(same, f'{fmt} of a bundle {" ".join(options)}', (run.returncode, run.stderr.decode()))
 linux = subprocess.run([xenflame, '-q', '-', '--format=pprof'], input=b'app;main 3\n', stdout=subprocess.PIPE, check=True).stdout
 p = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(linux))
 ok([protoc.pprof_labels(p, s) for s in p['sample']] == [{'comm': 'app', 'space': 'user'}], 'no domain where nothing tells a Xen host', [protoc.pprof_labels(p, s) for s in p['sample']])
