@@ -213,6 +213,9 @@ void buf_base64(struct buf *b, const void *p, size_t n);
 /* `v` with at most `digits` (0-9) decimals, trailing zeros and a trailing point left out; never
  * "-0", never an exponent. */
 void buf_f(struct buf *b, double v, int digits);
+/* A text about `n` things: %n is the number, %s `subject`, {one|many} the form that fits the number:
+ * "%n sample{ was|s were} lost". No other %, {, | or } in it. */
+void buf_plural(struct buf *b, const char *text, u64 n, const char *subject);
 /* NUL-terminated view, borrowed until the next change. */
 const char *buf_str(struct buf *b);
 
@@ -379,6 +382,8 @@ void diag_release(struct diag *d);
  * replaced by '?'. */
 void diag_add(struct diag *d, enum diag_kind kind, u64 count, const char *subject);
 void diag_addf(struct diag *d, enum diag_kind kind, u64 count, const char *fmt, ...) PRINTF(4, 5);
+/* One note whose text is about `n` things, as by buf_plural(); none when `n` is 0. */
+void diag_note(struct diag *d, const char *text, u64 n, const char *subject);
 /* Sum over all subjects of a kind. */
 u64 diag_count(const struct diag *d, enum diag_kind kind);
 /* One line without newline: "12 samples lost …; remedy". Appends to `b`. */

@@ -107,6 +107,29 @@ void buf_hex(struct buf *b, u64 v)
 	buf_put(b, tmp + i, sizeof(tmp) - i);
 }
 
+void buf_plural(struct buf *b, const char *text, u64 n, const char *subject)
+{
+	const char *p;
+
+	for (p = text; *p; p++) {
+		switch (*p) {
+		case '%':
+			if (*++p == 'n')
+				buf_u64(b, n);
+			else
+				buf_puts(b, subject);
+			break;
+		case '{':
+			if (n != 1)
+				p = strchr(p, '|');
+			break;
+		case '|': p = strchr(p, '}'); break;
+		case '}': break;
+		default: buf_putc(b, *p);
+		}
+	}
+}
+
 void buf_f(struct buf *b, double v, int digits)
 {
 	static const u64 pow10[] = { 1,      10,      100,      1000,      10000,

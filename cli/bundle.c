@@ -566,17 +566,17 @@ static int make_bundle(struct bundler *b, struct host *facts, const char *output
 			     "them out "
 			     "(or think of who gets '%s')",
 			     output);
-		if (b->stripped.differ)
-			tell("warning: %" PRIu64 " samples cannot be written as call chains "
-			     "exactly and will look different",
-			     b->stripped.differ);
-		if (b->left_out)
-			tell("warning: %zu symbol files could not be added", b->left_out);
+		tell_count("warning: %n sample{|s} cannot be written as {a call chain|call chains} "
+			   "exactly and will look different",
+			   b->stripped.differ, "");
+		tell_count("warning: %n symbol file{|s} could not be added", b->left_out, "");
 		if (!facts)
 			tell("note: facts of the host are not in it, since the recording is of "
 			     "another one");
-		tell("'%s': the recording and %zu symbol files%s", output, b->symbol_files,
-		     facts ? ", facts of the host" : "");
+		buf_clear(&about);
+		buf_plural(&about, "'%s': the recording and %n symbol file{|s}", b->symbol_files,
+			   output);
+		tell("%s%s", buf_str(&about), facts ? ", facts of the host" : "");
 	}
 out:
 	if (err.msg[0])

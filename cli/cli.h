@@ -57,6 +57,8 @@ void options_help(const struct option_def *defs);
 
 /* "xenflame: " + message + newline on standard error. */
 void tell(const char *fmt, ...) PRINTF(1, 2);
+/* The same of a text as for buf_plural(); nothing when `n` is 0. */
+void tell_count(const char *text, u64 n, const char *subject);
 
 /* ---- reading recordings into a profile (pipeline.c) ---- */
 
@@ -108,6 +110,10 @@ struct run {
 	 * that space, for what is unresolved). */
 	u64 quality_part[DIAG_NR], quality_whole[DIAG_NR];
 };
+
+/* Whether a value of --pid, --tid or --cpu is one, and one of --time. */
+int MUST_CHECK pipeline_check_list(const char *what, const char *s, struct error *err);
+int MUST_CHECK pipeline_check_time(const char *s, struct error *err);
 
 void run_init(struct run *r);
 void run_release(struct run *r);

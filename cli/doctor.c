@@ -46,6 +46,7 @@ static void lines(const char *mark, const char *text)
 
 static void print(const struct host_facts *f)
 {
+	struct buf b = BUF_INIT;
 	size_t i, bad = 0;
 
 	printf("%s", f->distro);
@@ -64,11 +65,14 @@ static void print(const struct host_facts *f)
 			lines("   ", c->commands);
 		bad += c->verdict == HOST_BAD || (c->verdict == HOST_UNKNOWN && c->needed);
 	}
-	if (f->ready)
+	if (f->ready) {
 		printf("\nReady: %s.\n", host_level_text(f->level));
-	else
-		printf("\nNot ready for hypervisor stacks (%zu %s); %s.\n", bad,
-		       bad == 1 ? "obstacle" : "obstacles", host_level_text(f->level));
+		return;
+	}
+	buf_plural(&b, "Not ready for hypervisor stacks (%n obstacle{|s}); %s.", bad,
+		   host_level_text(f->level));
+	printf("\n%s\n", buf_str(&b));
+	buf_release(&b);
 }
 
 static int run_doctor(int argc, char **argv)

@@ -221,15 +221,16 @@ int keys_record(struct host *h, const char *output, u64 hz, const char *const *c
 	if (count(output, &samples, err))
 		goto out;
 	ret = 0;
-	if (k.overrun)
-		tell("warning: %" PRIu64
-		     " times the console's memory was overwritten before it was read: a lower "
-		     "rate, or boot Xen with conring_size=4M",
-		     k.overrun);
-	if (!quiet)
-		tell("'%s': %" PRIu64 " presses of the key, %" PRIu64
-		     " stacks; 'xenflame %s -o out.svg' draws it",
-		     output, k.presses, samples, output);
+	tell_count("warning: %n time{|s} the console's memory was overwritten before it was read: "
+		   "a lower rate, or boot Xen with conring_size=4M",
+		   k.overrun, "");
+	if (!quiet) {
+		buf_clear(&k.ring);
+		buf_plural(&k.ring, "%n press{|es} of the key, ", k.presses, "");
+		buf_plural(&k.ring, "%n stack{|s}", samples, "");
+		tell("'%s': %s; 'xenflame %s -o out.svg' draws it", output, buf_str(&k.ring),
+		     output);
+	}
 out:
 	buf_release(&k.ring);
 	buf_release(&k.all);

@@ -29,6 +29,17 @@ void tell(const char *fmt, ...)
 	fprintf(stderr, "xenflame: %s\n", line);
 }
 
+void tell_count(const char *text, u64 n, const char *subject)
+{
+	struct buf b = BUF_INIT;
+
+	if (n) {
+		buf_plural(&b, text, n, subject);
+		tell("%s", buf_str(&b));
+	}
+	buf_release(&b);
+}
+
 /* A standard stream that the caller has closed must not become the number of a file that is opened
  * here. */
 static void reserve_standard_streams(void)

@@ -848,6 +848,15 @@ bad:
 	return error_set(err, "--%s=%s: expected numbers and ranges like 1,4-7", what, s);
 }
 
+int pipeline_check_list(const char *what, const char *s, struct error *err)
+{
+	struct u32_list l = { 0 };
+	int ret = parse_list(&l, what, s, err);
+
+	vec_release(&l.v);
+	return ret;
+}
+
 static bool in_list(const struct u32_list *l, u32 v)
 {
 	size_t i;
@@ -895,6 +904,13 @@ static int parse_time(struct time_filter *t, const char *s, struct error *err)
 	return 0;
 bad:
 	return error_set(err, "--time=%s: expected START,STOP in seconds or 10%%-20%%", s);
+}
+
+int pipeline_check_time(const char *s, struct error *err)
+{
+	struct time_filter t;
+
+	return parse_time(&t, s, err);
 }
 
 static u64 seconds_to_ns(double s)
@@ -1549,6 +1565,8 @@ static void tell_rest(struct pipeline *p)
 /* Whether anything is left to be drawn. */
 static int check_usable(const struct pipeline *p, struct error *err)
 {
+	struct buf why = BUF_INIT;
+
 	if (!p->samples)
 		return error_set(err,
 				 p->filtered ? "'%s': no sample passes the filters"
@@ -1556,10 +1574,10 @@ static int check_usable(const struct pipeline *p, struct error *err)
 				 p->path);
 	if (p->told[DIAG_IP_ZERO] + p->told[DIAG_IP_ZERO_GUEST] < p->samples)
 		return 0;
-	return error_set(err,
-			 "'%s': all %" PRIu64
-			 " samples are unusable: instruction pointer 0 and no call chain",
-			 p->path, p->samples);
+	buf_plural(&why, "{the only sample is|all %n samples are} unusable", p->samples, "");
+	error_set(err, "'%s': %s: instruction pointer 0 and no call chain", p->path, buf_str(&why));
+	buf_release(&why);
+	return -1;
 }
 
 static void add_fact(struct run *r, const char *key, const char *value)
@@ -1631,9 +1649,11 @@ static void add_facts(struct pipeline *p)
 	add_fact(r, "command", m->cmdline);
 	buf_clear(&b);
 	for (i = 0; i < m->events.n; i++)
-		if (m->events.v[i].samples)
-			buf_printf(&b, "%s%s (%" PRIu64 " samples)", b.n ? ", " : "",
-				   m->events.v[i].name, m->events.v[i].samples);
+		if (m->events.v[i].samples) {
+			buf_puts(&b, b.n ? ", " : "");
+			buf_plural(&b, "%s (%n sample{|s})", m->events.v[i].samples,
+				   m->events.v[i].name);
+		}
 	add_fact(r, "events", buf_str(&b));
 	if (m->first_time != PERF_NO_TIME && m->last_time >= m->first_time) {
 		buf_clear(&b);

@@ -142,6 +142,7 @@ static int look(const char *path, struct error *err)
 	struct pipeline_opts opts = { .sym = { .offline_only = true, .no_inline = true } };
 	u64 by_space[SPACE_NR], depth_1;
 	struct view_opts vo = { .event = -1 };
+	struct buf why = BUF_INIT;
 	struct view view = { 0 };
 	struct run run;
 	int ret = -1;
@@ -155,10 +156,12 @@ static int look(const char *path, struct error *err)
 		error_set(err, "perf fell back to a software clock: such a recording cannot hold "
 			       "hypervisor frames");
 	} else if (!by_space[SPACE_HV]) {
-		error_set(err,
-			  "one second of data has %" PRIu64
-			  " samples and none of them in the hypervisor",
-			  view.nodes.v[0].total);
+		buf_plural(&why,
+			   "one second of data has %n sample{ and it is not|s and none of them is} "
+			   "in the hypervisor",
+			   view.nodes.v[0].total, "");
+		error_set(err, "%s", buf_str(&why));
+		buf_release(&why);
 	} else {
 		if (depth_1)
 			tell("note: samples of the hypervisor have one frame, not its call chain");

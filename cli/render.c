@@ -264,11 +264,42 @@ static int parse_groups(struct pipeline_opts *o, const char *s)
 	}
 }
 
+/* The values that a stage has to judge: what it says of them. */
+static int check_value(int id, const char *arg, struct error *err)
+{
+	const char *const *name;
+
+	switch (id) {
+	case OPT_PID: return pipeline_check_list("pid", arg, err);
+	case OPT_TID: return pipeline_check_list("tid", arg, err);
+	case OPT_CPU: return pipeline_check_list("cpu", arg, err);
+	case OPT_TIME: return pipeline_check_time(arg, err);
+	case OPT_ONLY: return view_check_regex("only", arg, err);
+	case OPT_HIDE: return view_check_regex("hide", arg, err);
+	case OPT_FOCUS: return view_check_regex("focus", arg, err);
+	case OPT_PRUNE: return view_check_regex("prune", arg, err);
+	case OPT_BGCOLORS: return render_check_background(arg, err);
+	case OPT_INPUT_FORMAT:
+		for (name = perf_format_names(); *name && strcmp(*name, arg); name++)
+			;
+		return *name ? 0
+			     : error_set(err,
+					 "--input-format=%s: no such format; 'xenflame --help' "
+					 "lists them",
+					 arg);
+	default: return 0;
+	}
+}
+
 int draw_take_option(struct draw_args *a, int id, const char *arg)
 {
 	struct error err = { "" };
 	double v;
 
+	if (check_value(id, arg, &err)) {
+		tell("%s", err.msg);
+		return -1;
+	}
 	switch (id) {
 	case 'o': a->output = arg; break;
 	case OPT_FORMAT: a->format = arg; break;

@@ -65,6 +65,18 @@ static const char *PRINTF(2, 3) keepf(struct doctor *d, const char *fmt, ...)
 	return s;
 }
 
+/* As buf_plural(). */
+static const char *keepn(struct doctor *d, const char *text, u64 n, const char *subject)
+{
+	struct buf b = BUF_INIT;
+	const char *s;
+
+	buf_plural(&b, text, n, subject);
+	s = keepf(d, "%s", buf_str(&b));
+	buf_release(&b);
+	return s;
+}
+
 static struct host_check *add(struct doctor *d, const char *id, enum host_verdict v,
 			      const char *text, const char *remedy, const char *commands)
 {
@@ -840,11 +852,10 @@ static void check_cpus(struct doctor *d)
 		    NULL);
 	else if (vcpus < d->cpus)
 		add(d, "cpus", HOST_WARN,
-		    keepf(d,
-			  "%" PRIu64 " of %" PRIu64 " processors are invisible: dom0 has %" PRIu64
-			  " vCPUs, and "
-			  "counters run only where a dom0 vCPU does",
-			  d->cpus - vcpus, d->cpus, vcpus),
+		    keepf(d, "%s: dom0 has %s, and counters run only where a dom0 vCPU does",
+			  keepn(d, "%n of %s processors {is|are} invisible", d->cpus - vcpus,
+				keepf(d, "%" PRIu64, d->cpus)),
+			  keepn(d, "%n vCPU{|s}", vcpus, "")),
 		    "give dom0 as many vCPUs as there are processors, pinned",
 		    advice(d, ADVICE_BOOT_OPTION,
 			   keepf(d, "dom0_max_vcpus=%" PRIu64 " dom0_vcpus_pin", d->cpus)));
@@ -857,11 +868,10 @@ static void check_cpus(struct doctor *d)
 		    xl_remedy(d), NULL);
 	else if (pinned < vcpus)
 		add(d, "cpus", HOST_WARN,
-		    keepf(d,
-			  "%" PRIu64 " of dom0's %" PRIu64
-			  " vCPUs are not pinned: samples of a processor go to the "
+		    keepn(d,
+			  "%n of dom0's %s {is|are} not pinned: samples of a processor go to the "
 			  "vCPU of its number, which may be elsewhere",
-			  vcpus - pinned, vcpus),
+			  vcpus - pinned, keepn(d, "%n vCPU{|s}", vcpus, "")),
 		    "pin dom0's vCPUs",
 		    "for i in $(seq 0 $(($(nproc) - 1))); do xl vcpu-pin 0 $i $i; done");
 	else
@@ -891,11 +901,11 @@ static void check_mode(struct doctor *d)
 		    NULL);
 	else if (guests)
 		add(d, "mode", HOST_WARN,
-		    keepf(d,
-			  "'%s'; %" PRIu64 " guests run, and while one of them uses vPMU Xen "
-			  "refuses 'all' (device or resource "
-			  "busy)",
-			  mode, guests),
+		    keepn(d,
+			  "'%s'; %n guest{ runs|s run}, and while one of them uses vPMU Xen "
+			  "refuses "
+			  "'all' (device or resource busy)",
+			  guests, mode),
 		    "when refused: shut the guests that use vPMU down, or use 'hv', which is "
 		    "allowed from 'self'",
 		    "echo all >" HOST_PMU_MODE " || echo hv >" HOST_PMU_MODE);

@@ -189,11 +189,10 @@ void stacks_end(struct perf_reader *r, struct stacks *s)
 			w->whole = add(v, part < 1.8e19 ? (u64)part : UINT64_MAX);
 		}
 	r->meta.weight_scale = (double)scale;
-	if (s->bad)
-		diag_addf(r->diag, DIAG_NOTE, 1,
-			  "%" PRIu64 " stacks without a weight that can be drawn, or with a "
-				     "damaged place, were left out",
-			  s->bad);
+	diag_note(r->diag,
+		  "%n stack{|s} without a weight that can be drawn, or with a damaged place, "
+		  "{was|were} left out",
+		  s->bad, "");
 	input_drop(&r->in, r->in.size);
 }
 

@@ -497,19 +497,14 @@ static int read_picture(struct perf_reader *r, const char *p, size_t n, struct s
 	diag_add(r->diag, DIAG_NOTE, 1,
 		 "read back from a picture: frames that were too narrow to draw are counted for "
 		 "their callers");
-	if (orphans)
-		diag_addf(r->diag, DIAG_NOTE, 1,
-			  "%" PRIu64 " boxes stand on nothing and became stacks of their own",
-			  orphans);
-	if (over)
-		diag_addf(r->diag, DIAG_NOTE, 1,
-			  "%" PRIu64
-			  " boxes count more than the one below them: the picture rounds",
-			  over);
-	if (s.unreadable)
-		diag_addf(r->diag, DIAG_NOTE, 1,
-			  "%" PRIu64 " boxes without a count in their title were left out",
-			  s.unreadable);
+	diag_note(r->diag,
+		  "%n box{ stands|es stand} on nothing and became {a stack|stacks} of {its|their} "
+		  "own",
+		  orphans, "");
+	diag_note(r->diag, "%n box{ counts|es count} more than the one below: the picture rounds",
+		  over, "");
+	diag_note(r->diag, "%n box{|es} without a count in the title {was|were} left out",
+		  s.unreadable, "");
 	ret = 0;
 out:
 	vec_release(&s.boxes);

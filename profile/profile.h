@@ -170,6 +170,8 @@ struct view {
 	VEC(u32) place;         /* for view_place(); empty unless profile.keep_samples */
 };
 
+/* Whether `re` is a regular expression, for the option --WHAT. */
+int MUST_CHECK view_check_regex(const char *what, const char *re, struct error *err);
 /*
  * Builds the view of a profile; the profile is borrowed as long as the view lives, and may get
  * frames for groups (event names, modules).  With o->last the contexts and their weights are freed

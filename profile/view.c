@@ -340,20 +340,35 @@ struct name_filter {
 	size_t n;
 };
 
+static int compile(regex_t *to, const char *what, const char *re, struct error *err)
+{
+	char why[200];
+	int rc = regcomp(to, re, REG_EXTENDED | REG_NOSUB);
+
+	if (!rc)
+		return 0;
+	regerror(rc, to, why, sizeof(why));
+	return error_set(err, "--%s: '%s' is no regular expression: %s", what, re, why);
+}
+
+int view_check_regex(const char *what, const char *re, struct error *err)
+{
+	regex_t compiled;
+
+	if (compile(&compiled, what, re, err))
+		return -1;
+	regfree(&compiled);
+	return 0;
+}
+
 static int filter_init(struct name_filter *f, const char *what, const char *re, size_t nframes,
 		       struct error *err)
 {
-	char why[200];
-	int rc;
-
 	memset(f, 0, sizeof(*f));
 	if (!re)
 		return 0;
-	rc = regcomp(&f->re, re, REG_EXTENDED | REG_NOSUB);
-	if (rc) {
-		regerror(rc, &f->re, why, sizeof(why));
-		return error_set(err, "--%s: '%s' is no regular expression: %s", what, re, why);
-	}
+	if (compile(&f->re, what, re, err))
+		return -1;
 	f->set = true;
 	f->n = nframes;
 	f->match = xcalloc(nframes, 1);

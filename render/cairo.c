@@ -255,14 +255,13 @@ static void draw_foot(struct canvas *c, const struct render_input *in,
 	struct buf t = BUF_INIT, line = BUF_INIT;
 
 	if (in->nr_quality) {
-		buf_printf(&t, "%zu remark%s on quality (", in->nr_quality,
-			   in->nr_quality > 1 ? "s" : "");
+		buf_plural(&t, "%n remark{|s} on quality (", in->nr_quality, "");
 		buf_puts(&t, in->quality[0].text);
 		buf_puts(&t, in->nr_quality > 1 ? " \xe2\x80\xa6)  " : ")  ");
 	}
 	if (l->left_out) {
 		buf_count(&t, l->left_out, &(struct render_opts){ .factor = 1 });
-		buf_puts(&t, " boxes are too narrow to be drawn.");
+		buf_plural(&t, " box{ is|es are} too narrow to be drawn.", l->left_out, "");
 	}
 	if (t.n) {
 		set_font(c->cr, "sans-serif", false, 11);

@@ -75,8 +75,8 @@ static void put_head(struct buf *b, struct buf *tmp, const struct view *v,
 		put_clean(b, opts->title, strlen(opts->title));
 		buf_putc(b, '\n');
 	}
-	buf_printf(b, "before: %" PRIu64 " samples, after: %" PRIu64 " samples\ncompared: ",
-		   d->base_samples, d->samples);
+	buf_plural(b, "before: %n sample{|s}, ", d->base_samples, "");
+	buf_plural(b, "after: %n sample{|s}\ncompared: ", d->samples, "");
 	render_diff_terms(b, v);
 	buf_printf(b,
 		   "\n*: beyond noise; among equal recordings that shows in %.4g %% of comparisons "

@@ -518,10 +518,17 @@ static int choose_paper(struct palette *p, const char *background, struct error 
 	}
 	if (parse_hex_color(background, &p->paper[0]))
 		return error_set(err,
-				 "background '%s': neither yellow, blue, green, grey nor #rrggbb",
+				 "--bgcolors=%s: expected yellow, blue, green, grey or #rrggbb",
 				 background);
 	p->paper[1] = p->paper[0];
 	return 0;
+}
+
+int render_check_background(const char *background, struct error *err)
+{
+	struct palette p;
+
+	return choose_paper(&p, background, err);
 }
 
 /* ---- all of it ---- */

@@ -93,5 +93,7 @@ void render_diff_terms(struct buf *b, const struct view *v);
 
 /* Names of palettes, NULL-terminated; static. */
 const char *const *render_palette_names(void);
+/* Whether `background` is one, for --bgcolors. */
+int MUST_CHECK render_check_background(const char *background, struct error *err);
 
 #endif

@@ -175,7 +175,7 @@ static void put_tree(struct buf *b, const struct render_input *in, const struct 
 	if (l.left_out) {
 		buf_puts(b, "                  (");
 		buf_count(b, l.left_out, &(struct render_opts){ .factor = 1 });
-		buf_puts(b, " narrower ones are left out)\n");
+		buf_plural(b, " narrower {one is|ones are} left out)\n", l.left_out, "");
 	}
 	buf_putc(b, '\n');
 	free(children);

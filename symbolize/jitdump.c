@@ -327,9 +327,13 @@ static bool debug_info(struct jitdump *j, struct cursor *c)
 
 static void tell(const struct jitdump *j, u64 count, const char *what)
 {
-	if (count)
-		diag_addf(j->f.opts.diag, DIAG_SYMBOL_FILE, count, "'%s': %" PRIu64 " %s",
-			  j->f.path, count, what);
+	struct buf b = BUF_INIT;
+
+	if (count) {
+		buf_plural(&b, what, count, j->f.path);
+		diag_add(j->f.opts.diag, DIAG_SYMBOL_FILE, count, buf_str(&b));
+	}
+	buf_release(&b);
 }
 
 static void parse(struct jitdump *j, struct cursor *c)
@@ -364,11 +368,12 @@ static void parse(struct jitdump *j, struct cursor *c)
 		}
 		j->bad += !good;
 	}
-	tell(j, j->bad, "damaged records of generated code");
-	tell(j, j->unknown, "records of unknown type skipped");
-	tell(j, j->foreign, "records of another process skipped");
+	tell(j, j->bad, "'%s': %n damaged record{|s} of generated code");
+	tell(j, j->unknown, "'%s': %n record{|s} of unknown type skipped");
+	tell(j, j->foreign, "'%s': %n record{|s} of another process skipped");
 	tell(j, cut_off,
-	     "bytes at the end are no whole record: copy it again when the program has ended");
+	     "'%s': %n byte{ at the end is|s at the end are} no whole record: copy it again when "
+	     "the program has ended");
 	ranges_flatten(&j->ranges);
 	if (j->ranges.r.n) {
 		j->f.text_start = j->ranges.r.v[0].lo;

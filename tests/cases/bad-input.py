@@ -203,10 +203,12 @@ def main():
                  ['all 2316 samples are unusable'])
     expect_error('an event that is not there', [path('sleep.data', small), '--event=nonsense'], ['--event=nonsense', 'cycles'])
     expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['filter'])
-    expect_error('a regular expression that is none', [path('sleep.data', small), '--only=('], ['--only'])
-    expect_error('a wrong list', [path('sleep.data', small), '--pid=1-'], ['--pid=1-'])
-    expect_error('a wrong time', [path('sleep.data', small), '--time=x'], ['--time=x'])
     expect_error('a wrong number', [path('sleep.data', small), '--width=wide'], ['--width=wide'], status=2)
+    for wrong in ('--pid=1-', '--tid=x', '--cpu=5-2', '--time=x', '--only=(', '--hide=[', '--focus=(', '--prune=(', '--bgcolors=mud',
+                  '--input-format=mud'):
+        option, value = wrong.split('=')
+        # before anything is read: this file is not there
+        expect_error(f'a wrong value: {wrong}', [os.path.join(tmp, 'absent'), wrong], [option, re.escape(value)], status=2)
     expect_error('a wrong palette', [path('sleep.data', small), '--colors=mud'], ['--colors=mud'], status=2)
     expect_error('a wrong group', [path('sleep.data', small), '--group=cpu,nonsense'], ['nonsense'], status=2)
     if os.getuid():

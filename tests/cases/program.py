@@ -225,6 +225,10 @@ def main():
     for verb in ('diff', 'doctor', 'report', 'render'):
         p = run(verb, '--bogus')
         check(f'{verb}: an unknown option', None if p.returncode == 2 and f"'xenflame {verb} --help'".encode() in p.stderr else p.stderr)
+    for verb in (['diff', 'a'], ['report'], ['push', '--to=http://127.0.0.1:9'], ['bundle']):
+        wrong = '--input-format=mud' if verb == ['bundle'] else '--pid=x'
+        p = run(*verb, 'absent', wrong)
+        check(f'{verb[0]}: a wrong value', None if p.returncode == 2 and wrong.encode() in p.stderr else (p.returncode, p.stderr))
     master, slave = pty.openpty()
     p = run('-q', example, stdout=slave)
     check('no SVG on a terminal', None if p.returncode == 2 and b'terminal' in p.stderr else (p.returncode, p.stderr))

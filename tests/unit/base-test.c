@@ -259,6 +259,38 @@ static void test_space(void)
 	OK(!space_is_hv_text(0xffff82d0c0000000ULL));
 }
 
+static void test_plural(void)
+{
+	struct buf one = BUF_INIT, two = BUF_INIT;
+	struct diag d;
+	char *digit;
+	u32 i;
+
+	buf_plural(&one, "%n box{ is|es are} in %s{|s}; ", 1, "a");
+	buf_plural(&one, "%n box{ is|es are} in %s{|s}; ", 2, "b");
+	buf_plural(&one, "%n box{ is|es are} in %s{|s}", 0, "c");
+	STR_EQ(buf_str(&one), "1 box is in a; 2 boxes are in bs; 0 boxes are in cs");
+	/* Every line with a number says of one thing something else than of two. */
+	for (i = 0; i < DIAG_NR; i++) {
+		diag_init(&d);
+		diag_add(&d, (enum diag_kind)i, 1, "x");
+		diag_add(&d, (enum diag_kind)i, 2, "x ");
+		buf_clear(&one);
+		buf_clear(&two);
+		diag_format(&d, &d.entries.v[0], &one);
+		diag_format(&d, &d.entries.v[1], &two);
+		OK(!strpbrk(buf_str(&one), "{}|") && !strpbrk(buf_str(&two), "{}|"));
+		digit = strchr(one.p, '1');
+		if (digit && strchr("2", buf_str(&two)[digit - one.p])) {
+			*digit = '2';
+			OK(strncmp(one.p, two.p, strcspn(one.p, ";(")) != 0);
+		}
+		diag_release(&d);
+	}
+	buf_release(&one);
+	buf_release(&two);
+}
+
 static void test_diag(void)
 {
 	struct buf b = BUF_INIT;
@@ -449,6 +481,7 @@ int main(void)
 	test_json();
 	test_folded();
 	test_space();
+	test_plural();
 	test_diag();
 	test_out();
 	test_error();

@@ -245,8 +245,8 @@ static void test_records(void)
 	EQ(f->text_start, 0x7f0000001000);
 	EQ(f->text_end, 0x7f0000003040);
 	OK(told("3 damaged records"));
-	OK(told("1 records of unknown type"));
-	OK(told("1 records of another process"));
+	OK(told("1 record of unknown type"));
+	OK(told("1 record of another process"));
 	OK(!told("no whole record"));
 	symfile_free(f);
 }
@@ -300,7 +300,7 @@ static void test_debug_of_others(void)
 	STR_EQ(at(f, 0x2008), "b two:2");
 	STR_EQ(at(f, 0x3000), "d");
 	STR_EQ(at(f, 0x4000), "e a file with a long name:4");
-	OK(told("1 damaged records"));
+	OK(told("1 damaged record"));
 	symfile_free(f);
 }
 

@@ -196,12 +196,12 @@ for what, profile in (('frames out of range', {'samples': [[0, 99], [0]], 'weigh
                       ('weights that are no numbers', {'samples': [[0, 1], [0]], 'weights': ['x', 2]}), ('a stack that is none', {'samples': [5, [0]], 'weights': [1, 2]})):
     p = path('part.json', dict(scope, profiles=[dict(scope['profiles'][0], **profile)]))
     r = subprocess.run([xenflame, '--offline', p, '--format=folded'], capture_output=True, check=False, timeout=60)
-    ok((r.returncode, r.stdout) == (0, b'main 2\n') and b'1 stacks without' in r.stderr, f'left out and told: {what}', (r.stdout, r.stderr))
+    ok((r.returncode, r.stdout) == (0, b'main 2\n') and b'1 stack without' in r.stderr, f'left out and told: {what}', (r.stdout, r.stderr))
 for what, fn in (('a stack out of range', lambda p: p['threads'][0]['samples'].update(stack=[2, None, 99, 2])), ('a parent behind its stack', lambda p: p['shared']['stackTable']['prefixOffset'].__setitem__(3, -1)),
                  ('a parent before the first stack', lambda p: p['shared']['stackTable']['prefixOffset'].__setitem__(3, 4)), ('a frame out of range', lambda p: p['shared']['stackTable']['frame'].__setitem__(3, 9)),
                  ('a weight that is none', lambda p: p['threads'][0]['samples'].update(weight=[1, 2, '3', 4]))):
     r = subprocess.run([xenflame, '--offline', path('part.json', changed(66, fn)), '--format=folded', '--annotate=all'], capture_output=True, check=False, timeout=60)
-    ok((r.returncode, sorted(r.stdout.split(b'\n')[:-1])) == (0, [x for x in want if b'0x1f40' not in x]) and b'1 stacks without' in r.stderr, f'Firefox Profiler, left out and told: {what}', (r.stdout, r.stderr))
+    ok((r.returncode, sorted(r.stdout.split(b'\n')[:-1])) == (0, [x for x in want if b'0x1f40' not in x]) and b'1 stack without' in r.stderr, f'Firefox Profiler, left out and told: {what}', (r.stdout, r.stderr))
 # pprof, by hand: two sample types, packed and single numbers, an inlined function, a location without functions.
 def varint(v):
     out = b''

@@ -251,7 +251,7 @@ for text in ('7-0\n', '0-99999999\n', '0-\n', 'all\n', ''):
 tree.put('/sys/hypervisor/pmu/pmu_mode', 'self\n')
 case('mode self', tree, 0, 'stacks', {'mode': 'warn'}, {'mode': 'echo all'})
 tree.put('commands/xl-list', 'Name     ID   Mem VCPUs      State   Time(s)\nDomain-0  0  1100     2     r-----      12.3\nweb  1  512  1  -b----  1.0\n')
-case('mode self, guests', tree, 0, 'stacks', {'mode': 'warn'}, {'mode': '1 guests.*echo hv'})
+case('mode self, guests', tree, 0, 'stacks', {'mode': 'warn'}, {'mode': '1 guest runs.*echo hv'})
 tree.put('/proc/sys/kernel/kptr_restrict', '2\n')
 case('kptr_restrict', tree, 0, 'stacks', {'kernel-symbols': 'warn'}, {'kernel-symbols': 'kptr_restrict'})
 tree.drop('commands/perf-version')
