@@ -49,9 +49,7 @@ static const struct {
 				 "vpmu=off" },
 	[DIAG_BROKEN_STACK] = { "broken_stack", false,
 				"%n sample{ holds|s hold} addresses outside every mapping, shown "
-				"as [broken "
-				"stack]",
-				"code without frame pointers: record with --call-graph=dwarf; "
+				"as [broken stack]; %s",
 				"--addrs shows the addresses" },
 	[DIAG_GARBAGE_CONTEXT] = { "garbage_context", false,
 				   "%n chain entr{y looks like a context marker but is|ies look "

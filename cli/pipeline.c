@@ -158,9 +158,11 @@ struct pipeline {
 	u64 impossible_periods;
 	u64 samples; /* read and not filtered out */
 	u64 filtered;
-	u64 hv_samples;    /* with a hypervisor frame */
-	u64 hv_depth_1;    /* with one, and a single one */
-	u64 told[DIAG_NR]; /* by kind, for the kinds that are counted per sample */
+	u64 hv_samples;     /* with a hypervisor frame */
+	u64 hv_depth_1;     /* with one, and a single one */
+	u64 broken_unwound; /* with a run of addresses outside every mapping, though unwound by us
+			     */
+	u64 told[DIAG_NR];  /* by kind, for the kinds that are counted per sample */
 
 	struct u32_list pid, tid, cpu;
 	struct time_filter time;
@@ -1345,6 +1347,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	note_sample(p, s, event, e.node, weight);
 	if ((e.flags & ~(u32)CHAIN_WAITING) | e.garbage)
 		count_flags(p, e.flags, e.garbage, s->count);
+	if (e.flags & CHAIN_BROKEN && s->stack_size)
+		p->broken_unwound = add_saturated(p->broken_unwound, s->count);
 }
 
 static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
@@ -1533,8 +1537,15 @@ static void tell_rest(struct pipeline *p)
 	size_t i, seen = 0;
 
 	for (i = 0; i < DIAG_NR; i++)
-		if (p->told[i])
+		if (p->told[i] && i != DIAG_BROKEN_STACK)
 			diag_add(&r->diag, (enum diag_kind)i, p->told[i], NULL);
+	if (p->told[DIAG_BROKEN_STACK] > p->broken_unwound)
+		diag_add(&r->diag, DIAG_BROKEN_STACK,
+			 p->told[DIAG_BROKEN_STACK] - p->broken_unwound,
+			 "code without frame pointers: record with --call-graph=dwarf");
+	if (p->broken_unwound)
+		diag_add(&r->diag, DIAG_BROKEN_STACK, p->broken_unwound,
+			 "code made at run time, or a saved stack that does not fit its program");
 	/* One frame is what a Xen without the patches gives; a few are ordinary. */
 	if (p->hv_depth_1 > p->hv_samples / 2)
 		diag_add(&r->diag, DIAG_HV_DEPTH_1, p->hv_depth_1, NULL);
