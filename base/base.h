@@ -213,8 +213,8 @@ void buf_base64(struct buf *b, const void *p, size_t n);
 /* `v` with at most `digits` (0-9) decimals, trailing zeros and a trailing point left out; never
  * "-0", never an exponent. */
 void buf_f(struct buf *b, double v, int digits);
-/* A text about `n` things: %n is the number, %s `subject`, {one|many} the form that fits the number:
- * "%n sample{ was|s were} lost". No other %, {, | or } in it. */
+/* A text about `n` things: %n is the number, %s `subject`, {one|many} the form that fits the
+ * number: "%n sample{ was|s were} lost". No other %, {, | or } in it. */
 void buf_plural(struct buf *b, const char *text, u64 n, const char *subject);
 /* NUL-terminated view, borrowed until the next change. */
 const char *buf_str(struct buf *b);
@@ -392,6 +392,21 @@ void diag_format(const struct diag *d, const struct diag_entry *e, struct buf *b
 bool diag_is_strict(enum diag_kind kind);
 /* Stable lower-case identifier for JSON: "lost", "build_id_mismatch" …; static. */
 const char *diag_name(enum diag_kind kind);
+
+/* ---- temporary files, removed when SIGINT, SIGTERM or SIGHUP ends the program ----
+ *
+ * Signals that are ignored or caught stay so. The list changes only while there is one thread.
+ */
+
+/* mkstemps() and mkdtemp(): the descriptor or 0; -1 with errno. */
+int temp_file(char *template, int suffix);
+int temp_folder(char *template);
+/* `path` has been made, in a folder of temp_folder() for example. */
+void temp_note(const char *path);
+/* It stays, or is gone. */
+void temp_forget(const char *path);
+/* Removes it, and what has been noted in it. */
+void temp_remove(const char *path);
 
 /* ---- out: buffered writing; a file appears whole or not at all ---- */
 

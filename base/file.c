@@ -148,14 +148,14 @@ int out_open(struct out *o, const char *path, struct error *err)
 		}
 	}
 	o->tmp = xasprintf("%s.XXXXXX", o->path);
-	o->fd = mkstemp(o->tmp);
+	o->fd = temp_file(o->tmp, 0);
 	if (o->fd < 0) {
 		error_errno(err, "'%s': cannot write", path);
 		free(o->tmp);
 		o->tmp = NULL;
 		goto fail;
 	}
-	/* mkstemp() makes files that only the owner reads. */
+	/* mkstemps() makes files that only the owner reads. */
 	mask = umask(0);
 	umask(mask);
 	if (fchmod(o->fd, 0666 & ~mask))
@@ -257,9 +257,11 @@ int out_close(struct out *o, struct error *err)
 		o->failed = true;
 		o->saved_errno = errno;
 	}
+	if (o->tmp && !o->failed)
+		temp_forget(o->tmp);
 	if (o->failed) {
 		if (o->tmp)
-			unlink(o->tmp);
+			temp_remove(o->tmp);
 		errno = o->saved_errno;
 		ret = error_errno(err, "'%s': cannot write", name);
 	}
@@ -272,6 +274,6 @@ void out_abort(struct out *o)
 	if (o->path && o->fd >= 0)
 		close(o->fd);
 	if (o->tmp)
-		unlink(o->tmp);
+		temp_remove(o->tmp);
 	out_release(o);
 }

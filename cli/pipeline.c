@@ -1875,7 +1875,7 @@ int run_read(struct run *r, const char *path, const struct pipeline_opts *opts, 
 	ret = read_recording(r, recording, &inside, err);
 	/* That of `inside` ends here. */
 	r->profile.groups = opts->group;
-	bundle_remove(dir);
+	temp_remove(dir);
 	free(recording);
 	free(dir);
 	return ret;

@@ -178,7 +178,7 @@ static int trial(const struct record *r, struct error *err)
 	static char *const second[] = { (char *)"sleep", (char *)"1", NULL };
 	const char *tmp = getenv("TMPDIR");
 	char *path = xasprintf("%s/xenflame-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	int fd = mkstemp(path), ret;
+	int fd = temp_file(path, 0), ret;
 
 	if (fd < 0) {
 		error_errno(err, "'%s': cannot write", path);
@@ -189,7 +189,7 @@ static int trial(const struct record *r, struct error *err)
 	ret = run_perf(r, path, second, err);
 	if (!ret && !caught)
 		ret = look(path, err);
-	unlink(path);
+	temp_remove(path);
 	free(path);
 	path = NULL;
 	return ret;

@@ -598,7 +598,7 @@ static int make_temporary(struct draw_args *a, const struct render_writer *w, st
 	int len = (int)strcspn(w->suffixes, " "), fd;
 
 	snprintf(a->tmp, sizeof(a->tmp), "/tmp/xenflame-XXXXXX%.*s", len, w->suffixes);
-	fd = mkstemps(a->tmp, len);
+	fd = temp_file(a->tmp, len);
 	if (fd < 0)
 		return error_errno(err, "'%s': cannot write", a->tmp);
 	close(fd);
@@ -645,8 +645,12 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 		else
 			rc = out_close(&out, err);
 	}
-	if (rc && a->tmp[0])
-		unlink(a->tmp);
+	if (a->tmp[0]) {
+		if (rc)
+			temp_remove(a->tmp);
+		else
+			temp_forget(a->tmp);
+	}
 	return rc;
 }
 

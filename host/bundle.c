@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -620,69 +619,6 @@ bool bundle_is(const char *path)
 	return is;
 }
 
-/* What was made, in order; the handler of signals reads it. */
-static struct {
-	char **path;
-	volatile sig_atomic_t n;
-	size_t cap;
-	pid_t owner;
-} made;
-
-static void remove_made(void)
-{
-	while (made.n) {
-		made.n--;
-		if (unlink(made.path[made.n]))
-			rmdir(made.path[made.n]);
-	}
-}
-
-static void on_signal(int sig)
-{
-	if (getpid() == made.owner)
-		remove_made();
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
-static void note_made(const char *path)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	sigset_t all, before;
-	size_t i;
-
-	/* The list may move. */
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &before);
-	if (!made.owner)
-		for (i = 0; i < ARRAY_SIZE(signals); i++) {
-			struct sigaction old;
-
-			if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
-				signal(signals[i], on_signal);
-		}
-	made.owner = getpid();
-	vec_grow((void **)&made.path, &made.cap, (size_t)made.n + 1, sizeof(*made.path));
-	made.path[made.n] = xstrdup(path);
-	made.n++;
-	sigprocmask(SIG_SETMASK, &before, NULL);
-}
-
-void bundle_remove(const char *dir)
-{
-	size_t n = strlen(dir);
-
-	/* Of several bundles the last one is removed first. */
-	while (made.n && !strncmp(made.path[made.n - 1], dir, n)) {
-		char *path = made.path[made.n - 1];
-
-		if (unlink(path))
-			rmdir(path);
-		made.n--;
-		free(path);
-	}
-}
-
 /* Folders above a file; each is one that we made. */
 static int make_parents(const char *dir, const char *name, struct error *err)
 {
@@ -694,7 +630,7 @@ static int make_parents(const char *dir, const char *name, struct error *err)
 		int r = mkdir(path, 0700);
 
 		if (!r) {
-			note_made(path);
+			temp_note(path);
 		} else if (errno != EEXIST || lstat(path, &st) || !S_ISDIR(st.st_mode)) {
 			error_errno(err, "'%s': cannot make this folder", path);
 			free(path);
@@ -724,7 +660,7 @@ static int write_file(const char *path, const void *p, size_t n, s64 mtime, stru
 
 	if (fd < 0)
 		return error_errno(err, "'%s': cannot write", path);
-	note_made(path);
+	temp_note(path);
 	while (at < n) {
 		w = write(fd, (const char *)p + at, n - at);
 		if (w < 0 && errno == EINTR)
@@ -878,7 +814,7 @@ static int unpack(struct source *s, const char *dir, char **recording, struct er
 			error_errno(err, "'%s': cannot make this link", links.v[i].path);
 			goto out;
 		}
-		note_made(links.v[i].path);
+		temp_note(links.v[i].path);
 	}
 	if (manifest && json_is_string(json_object_get(manifest, "recording"))) {
 		const char *rec = json_string_value(json_object_get(manifest, "recording"));
@@ -915,16 +851,15 @@ int bundle_unpack(const char *path, char **dir, char **recording, struct error *
 
 	*recording = NULL;
 	*dir = xasprintf("%s/xenflame-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-	if (!mkdtemp(*dir)) {
+	if (temp_folder(*dir)) {
 		error_errno(err, "'%s': cannot make a folder to unpack into", *dir);
 		goto out;
 	}
-	note_made(*dir);
 	if (!source_open(s, path, err) && !unpack(s, *dir, recording, err))
 		ret = 0;
 	source_close(s);
 	if (ret)
-		bundle_remove(*dir);
+		temp_remove(*dir);
 out:
 	if (ret) {
 		free(*dir);

@@ -171,10 +171,9 @@ bool bundle_is(const char *path);
 /*
  * Unpacks into a new private folder below $TMPDIR or /tmp: regular files and links that stay
  * inside, sums checked.  *dir is its path, *recording the path of the recording in it; free both,
- * and bundle_remove(*dir) when done; it is removed at a SIGINT, SIGTERM or SIGHUP too.
+ * and temp_remove(*dir) when done; it is removed at a SIGINT, SIGTERM or SIGHUP too.
  */
 int bundle_unpack(const char *path, char **dir, char **recording, struct error *err) MUST_CHECK;
-void bundle_remove(const char *dir);
 
 /* ---- handing on over HTTP (push.c) ---- */
 

@@ -11,9 +11,11 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.parse
 
 top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
@@ -72,6 +74,20 @@ def domains():
             got[top_name] = got.get(top_name, 0) + int(n)
         equal(f'--group=domain of a {name}', got, expected)
         check('which has several', None if len(got) > 1 else got)
+
+
+def begun(p):
+    """The file NAME.XXXXXX that a process is writing to."""
+    while p.poll() is None:
+        for link in glob.glob(f'/proc/{p.pid}/fd/*'):
+            try:
+                name = os.readlink(link)
+            except OSError:
+                continue
+            if re.search(r'\.(svg|html)\.......$', name):
+                return name
+        time.sleep(0.01)
+    return None
 
 
 def oracle():
@@ -187,6 +203,28 @@ def main():
     check('--open of standard output', None if p.returncode == 2 and b'--open' in p.stderr else p.stderr)
     p = run('-q', '--open', '-o', os.path.join(tmp, 'o.svg'), example, env={'BROWSER': '/nonexistent'})
     check('--open without a browser', None if p.returncode == 1 and b'BROWSER' in p.stderr else p.stderr)
+
+    # It waits for the file of colours when its output has been begun.
+    fifo = os.path.join(tmp, 'fifo')
+    os.mkfifo(fifo)
+    for sig, args in ((signal.SIGINT, ['-o', os.path.join(tmp, 'cut.svg')]), (signal.SIGTERM, ['-o', os.path.join(tmp, 'cut.svg')]),
+                      (signal.SIGHUP, ['--open'])):
+        # make in the background of a shell has it ignored
+        with subprocess.Popen([xenflame, '-q', f'--palette-file={fifo}', shallow, *args], stderr=subprocess.PIPE,
+                              preexec_fn=lambda: signal.signal(sig, signal.SIG_DFL)) as p:
+            name = begun(p)
+            p.send_signal(sig)
+        check(f'{sig.name} leaves no file: {args[0]}', None if name and p.returncode == -sig and not os.path.exists(name) and
+              not os.path.exists(name[:-7]) else (name, p.returncode))
+    with subprocess.Popen([xenflame, '-q', f'--palette-file={fifo}', shallow, '-o', os.path.join(tmp, 'whole.svg')],
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as p:
+        begun(p)
+        p.send_signal(signal.SIGHUP)
+        with open(fifo, 'wb'):
+            pass
+        with open(fifo, 'rb') as f:     # with the colours that it has given out
+            f.read()
+    check('an ignored signal stays ignored', None if p.returncode == 0 and os.path.exists(os.path.join(tmp, 'whole.svg')) else p.returncode)
 
     p = run('--strict', '--offline', os.path.join(here, 'perf.data'), '-o', os.path.join(tmp, 's.folded'))
     check('--strict', None if p.returncode == 1 and b'--strict' in p.stderr and os.path.exists(os.path.join(tmp, 's.folded'))
