@@ -636,6 +636,11 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 				 : a->view.only || a->view.hide || a->view.focus || a->view.no_idle
 					 ? "no stack passes --only, --hide, --focus or --no-idle"
 					 : "nothing to show: what is drawn adds up to 0");
+	if (r->profile.weight_scale > 1 && !w->decimals)
+		diag_addf(&r->diag, DIAG_NOTE, 1,
+			  "the input has decimals, and %s whole numbers: those written are %" PRIu64
+			  " times as large",
+			  w->name, r->profile.weight_scale);
 	if (a->open && !a->output && make_temporary(a, w, err))
 		return -1;
 	if (!out_open(&out, a->output ? a->output : "-", err)) {

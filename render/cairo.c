@@ -457,6 +457,7 @@ const struct render_writer writer_png = {
 	.name = "png",
 	.suffixes = ".png",
 	.help = "picture",
+	.decimals = true,
 	.binary = true,
 	.write = png_write,
 };
@@ -465,6 +466,7 @@ const struct render_writer writer_pdf = {
 	.name = "pdf",
 	.suffixes = ".pdf",
 	.help = "picture for print",
+	.decimals = true,
 	.binary = true,
 	.write = pdf_write,
 };

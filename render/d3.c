@@ -41,12 +41,13 @@ static void write_node(struct out *o, struct buf *scratch, const struct view *v,
 		export_json(b, opts->title ? opts->title : "all");
 	}
 	buf_puts(b, ",\"value\":");
-	buf_u64(b, n->total);
+	export_weight(b, n->total, v->profile->weight_scale);
 	if (v->is_diff) {
 		buf_puts(b, ",\"delta\":");
 		buf_f(b,
-		      (double)n->total -
-			      (v->diff ? v->diff->base_scale : 1) * (double)view_base_total(v, i),
+		      ((double)n->total -
+		       (v->diff ? v->diff->base_scale : 1) * (double)view_base_total(v, i)) /
+			      (double)v->profile->weight_scale,
 		      3);
 	}
 	buf_puts(b, ",\"children\":[");
@@ -84,5 +85,6 @@ const struct render_writer writer_d3 = {
 	.name = "d3",
 	.suffixes = ".d3.json",
 	.help = "JSON tree for d3-flame-graph",
+	.decimals = true,
 	.write = d3_write,
 };

@@ -130,6 +130,21 @@ str_id export_string(struct strtab *t, const char *s, size_t n)
 	return id;
 }
 
+void export_weight(struct buf *b, u64 v, u64 scale)
+{
+	u64 rest = v % scale;
+
+	buf_u64(b, v / scale);
+	if (!rest)
+		return;
+	buf_putc(b, '.');
+	while (rest) {
+		scale /= 10;
+		buf_putc(b, (char)('0' + rest / scale));
+		rest %= scale;
+	}
+}
+
 void export_json(struct buf *b, const char *s)
 {
 	buf_json(b, s, strlen(s));

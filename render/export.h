@@ -55,6 +55,8 @@ void export_speedscope_head(struct out *o, const struct profile *p,
 const char *export_title(const struct render_opts *opts);
 /* Adds a string made valid UTF-8, as formats with string tables want them. */
 str_id export_string(struct strtab *t, const char *s, size_t n);
+/* Appends a weight in its unit, with decimals when profile.weight_scale has some. */
+void export_weight(struct buf *b, u64 v, u64 scale);
 /* Appends a JSON string. */
 void export_json(struct buf *b, const char *s);
 void export_json_id(struct buf *b, const struct strtab *t, str_id id);

@@ -35,22 +35,6 @@ static void names_release(struct names *names)
 	free(names->start);
 }
 
-/* With decimals when the input had some. */
-static void put_weight(struct buf *b, u64 v, u64 scale)
-{
-	u64 rest = v % scale;
-
-	buf_u64(b, v / scale);
-	if (!rest)
-		return;
-	buf_putc(b, '.');
-	while (rest) {
-		scale /= 10;
-		buf_putc(b, (char)('0' + rest / scale));
-		rest %= scale;
-	}
-}
-
 static int folded_write(struct out *o, const struct render_input *in,
 			const struct render_opts *opts, struct error *err)
 {
@@ -82,10 +66,10 @@ static int folded_write(struct out *o, const struct render_input *in,
 		buf_put(&o->buf, path.p, path.n);
 		buf_putc(&o->buf, ' ');
 		if (v->is_diff) {
-			put_weight(&o->buf, view_base_self(v, i), in->profile->weight_scale);
+			export_weight(&o->buf, view_base_self(v, i), in->profile->weight_scale);
 			buf_putc(&o->buf, ' ');
 		}
-		put_weight(&o->buf, n->self, in->profile->weight_scale);
+		export_weight(&o->buf, n->self, in->profile->weight_scale);
 		buf_putc(&o->buf, '\n');
 		out_flush_if_full(o);
 	}
@@ -100,5 +84,6 @@ const struct render_writer writer_folded = {
 	.name = "folded",
 	.suffixes = ".folded .collapsed",
 	.help = "stacks as lines of text, for flamegraph.pl, inferno, speedscope",
+	.decimals = true,
 	.write = folded_write,
 };

@@ -125,6 +125,7 @@ const struct render_writer writer_html = {
 	.name = "html",
 	.suffixes = ".html .htm",
 	.help = "viewer for graphs of any size",
+	.decimals = true,
 	.binary = true,
 	.samples = true,
 	.write = write_html,

@@ -78,7 +78,7 @@ static void write_part(struct out *o, const struct view *v, const struct export_
 	buf_puts(b, ",\"unit\":");
 	export_json(b, unit_name(v->profile->unit));
 	buf_puts(b, ",\"startValue\":0,\"endValue\":");
-	buf_u64(b, top->total);
+	export_weight(b, top->total, v->profile->weight_scale);
 	buf_puts(b, ",\n\"samples\":[");
 	for (i = part->top; i < top->end; i++) {
 		n = &v->nodes.v[i];
@@ -104,7 +104,7 @@ static void write_part(struct out *o, const struct view *v, const struct export_
 		if (!is_sample(n))
 			continue;
 		buf_puts(b, sep);
-		buf_u64(b, n->self);
+		export_weight(b, n->self, v->profile->weight_scale);
 		sep = ",";
 		out_flush_if_full(o);
 	}
@@ -151,5 +151,6 @@ const struct render_writer writer_speedscope = {
 	.name = "speedscope",
 	.suffixes = ".speedscope.json",
 	.help = "JSON for speedscope, a profile an event",
+	.decimals = true,
 	.write = speedscope_write,
 };

@@ -290,6 +290,7 @@ const struct render_writer writer_svg = {
 	.name = "svg",
 	.suffixes = ".svg",
 	.help = "interactive picture; readable without scripts too",
+	.decimals = true,
 	.binary = true,
 	.write = write_svg,
 };

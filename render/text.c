@@ -268,5 +268,6 @@ const struct render_writer writer_text = {
 	.name = "text",
 	.suffixes = ".txt",
 	.help = "shares, tree and top functions as text",
+	.decimals = true,
 	.write = write_text,
 };

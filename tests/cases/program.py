@@ -134,6 +134,14 @@ def main():
             f.write(text)
     for order in (names, names[::-1]):
         equal('decimals of one of two files', run('-q', *order, '--format=folded', '-o', '-').stdout, b'a 4.5\na;b 1.25\n')
+    for name in ('speedscope', 'd3'):
+        p = run(names[1], f'--format={name}', '-o', os.path.join(tmp, f'n.{name}'))
+        equal(f'decimals in {name}', (p.stderr, run('-q', os.path.join(tmp, f'n.{name}'), '--format=folded', '-o', '-').stdout), (b'', b'a 2.5\na;b 0.25\n'))
+        with open(os.path.join(tmp, f'n.{name}'), encoding='utf-8') as f:
+            check(f'as they are in {name}', None if re.search(r'\b0\.25\b', f.read()) else 'no 0.25')
+    for name in ('json', 'pprof', 'perf-script', 'callgrind', 'firefox', 'chrome'):
+        p = run(names[1], f'--format={name}', '-o', os.path.join(tmp, f'n.{name}'))
+        check(f'no decimals in {name}, and told once', None if p.returncode == 0 and p.stderr.count(b'100 times as large') == 1 else p.stderr)
     p = run('-q', '--time=1,', names[0], '-o', os.path.join(tmp, 'n.folded'))
     check('--time without times', None if p.returncode == 1 and b'filters' in p.stderr else p.stderr)
     p = run('-q', '--offline', '--by-module', '--format=folded', '-o', '-', example)
