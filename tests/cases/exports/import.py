@@ -72,6 +72,15 @@ for source in sources:
                 compared += len(first)
 ok(compared > 5000, f'{compared} stacks were compared')
 
+# Lines of the sources: pictures and text have them too.
+lines = folded(sources[0], '--srcline')
+ok(len(lines) > len(folded(sources[0])), f'{len(lines)} stacks with --srcline')
+for fmt in (*FORMATS, 'svg', 'html', 'perf-script', 'folded'):
+    target = path(f'x.{fmt}')
+    rc, out, err = run(sources[0], '--srcline', f'--format={fmt}', '-o', target)
+    again = folded(target, '--srcline')
+    ok(again == lines, f'--srcline: {fmt}', again if isinstance(again, str) else [x for x in again if x not in lines][:3])
+
 # As others write them.
 scope = {'$schema': 'https://www.speedscope.app/file-format-schema.json', 'shared': {'frames': [{'name': 'main'}, {'name': 'f;g', 'file': 'a.c', 'line': 3}, {'name': 'h_[h]'}]},
          'profiles': [{'type': 'sampled', 'name': 'one', 'unit': 'none', 'startValue': 0, 'endValue': 6, 'samples': [[0, 1], [0], [0, 1, 2], [0, 1]], 'weights': [1, 2, 3, 4]},
