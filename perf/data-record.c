@@ -310,6 +310,65 @@ static bool give_sample(struct pd *pd, u32 event, struct perf_item *item)
 
 /* ---- chains whose user part comes later ---- */
 
+/* Deferred samples are found by their thread: looking through all of them for each user part would
+ * take a time that grows with the product of both. */
+static bool eq_waiting(const void *ctx, u32 i, const void *key)
+{
+	return ((const struct pd *)ctx)->waiting.v[i].tid == *(const u32 *)key;
+}
+
+static struct pd_waiting *waiting_find(struct pd *pd, u32 tid)
+{
+	u32 i = index_find(&pd->waiting_index, hash_u64(tid), eq_waiting, pd, &tid);
+
+	return i == INDEX_NONE ? NULL : &pd->waiting.v[i];
+}
+
+/* Puts the newest deferred sample behind those of its thread. */
+static void waiting_add(struct pd *pd)
+{
+	u32 i = (u32)pd->deferred.n - 1, tid = pd->deferred.v[i].tid;
+	struct pd_waiting *w = waiting_find(pd, tid);
+
+	if (!w) {
+		index_add(&pd->waiting_index, hash_u64(tid), (u32)pd->waiting.n);
+		vec_push(&pd->waiting, ((struct pd_waiting){ tid, i, i }));
+		return;
+	}
+	if (w->first == UINT32_MAX)
+		w->first = i;
+	else
+		pd->deferred.v[w->last].next = i;
+	w->last = i;
+}
+
+static void forget_waiting(struct pd *pd)
+{
+	pd->waiting.n = 0;
+	index_clear(&pd->waiting_index);
+	pd->deferred_gone = 0;
+}
+
+/* Makes room among the deferred: at least a quarter, so that this is not done for each of them. */
+static void deferred_room(struct pd *pd)
+{
+	size_t i, n = pd->deferred.n;
+
+	if (pd->deferred_gone < n / 4) {
+		pd_deferred_flush(pd);
+		return;
+	}
+	pd->deferred.n = 0;
+	forget_waiting(pd);
+	for (i = 0; i < n; i++) {
+		if (pd->deferred.v[i].gone)
+			continue;
+		pd->deferred.v[pd->deferred.n] = pd->deferred.v[i];
+		pd->deferred.v[pd->deferred.n++].next = UINT32_MAX;
+		waiting_add(pd);
+	}
+}
+
 /* Keeps a sample for later. False when it is to be given now. */
 static bool defer(struct pd *pd, const struct pd_entry *e, const struct perf_sample *s)
 {
@@ -317,12 +376,14 @@ static bool defer(struct pd *pd, const struct pd_entry *e, const struct perf_sam
 	    s->tid == PERF_NO_PID)
 		return false;
 	if (pd->deferred.n >= PD_MAX_DEFERRED)
-		pd_deferred_flush(pd);
+		deferred_room(pd);
 	vec_push(&pd->deferred, ((struct pd_deferred){
 					.e = *e,
 					.cookie = s->chain[s->chain_nr - 1],
 					.tid = s->tid,
+					.next = UINT32_MAX,
 				}));
+	waiting_add(pd);
 	pd_block_ref(pd, e->block);
 	return true;
 }
@@ -344,8 +405,10 @@ void pd_deferred_flush(struct pd *pd)
 	size_t i;
 
 	for (i = 0; i < pd->deferred.n; i++)
-		vec_push(&pd->emit, pd->deferred.v[i]);
+		if (!pd->deferred.v[i].gone)
+			vec_push(&pd->emit, pd->deferred.v[i]);
 	pd->deferred.n = 0;
+	forget_waiting(pd);
 }
 
 /* The record with a user part: everything that waited for it may go, and what the same thread still
@@ -353,23 +416,29 @@ void pd_deferred_flush(struct pd *pd)
 static bool deferred_record(struct pd *pd, const struct pd_entry *e, const struct pd_rec *rec)
 {
 	const struct pd_attr *a = pd_attr_of_other(pd, rec);
-	u32 tid;
-	size_t i, kept = 0;
+	struct pd_waiting *w;
+	u32 tid, i;
 
 	if (rec->size < 24 || !a || a->tail_size < 8 || rec->size < 24u + a->tail_size ||
 	    !(a->sample_type & PERF_SAMPLE_TID))
 		return false;
 	/* pid and tid are the first of the trailer. */
 	tid = ld32(rec->p + rec->size - a->tail_size + 4, pd->swap);
-	for (i = 0; i < pd->deferred.n; i++) {
-		struct pd_deferred *d = &pd->deferred.v[i];
-
-		if (d->tid == tid)
-			vec_push(&pd->emit, *d);
-		else
-			pd->deferred.v[kept++] = *d;
+	w = waiting_find(pd, tid);
+	if (!w)
+		return true;
+	for (i = w->first; i != UINT32_MAX; i = pd->deferred.v[i].next) {
+		vec_push(&pd->emit, pd->deferred.v[i]);
+		pd->deferred.v[i].gone = true;
+		pd->deferred_gone++;
 	}
-	pd->deferred.n = kept;
+	w->first = UINT32_MAX;
+	if (pd->deferred_gone == pd->deferred.n) {
+		pd->deferred.n = pd->deferred_gone = 0;
+		/* Threads that wait for nothing are few, as a rule. */
+		if (pd->waiting.n > 2 * PD_MAX_DEFERRED)
+			forget_waiting(pd);
+	}
 	if (pd->emit.n && !pd->emit_rec.p) {
 		pd->emit_rec = *rec;
 		pd->emit_rec.p = e->rec; /* `rec` may be a copy */

@@ -209,6 +209,14 @@ struct pd_deferred {
 	struct pd_entry e;
 	u64 cookie;
 	u32 tid;
+	u32 next;  /* of the same thread, UINT32_MAX: none */
+	bool gone; /* it waits no more */
+};
+
+/* A thread whose samples wait: first and last of them in pd.deferred, UINT32_MAX: none. */
+struct pd_waiting {
+	u32 tid;
+	u32 first, last;
 };
 
 struct pd_task {
@@ -257,6 +265,9 @@ struct pd {
 
 	struct pd_queue q;
 	VEC(struct pd_deferred) deferred;
+	size_t deferred_gone;
+	VEC(struct pd_waiting) waiting;
+	struct index waiting_index;
 	VEC(struct pd_deferred) emit; /* to be delivered before anything else */
 	size_t emit_at;
 	struct pd_rec emit_rec; /* the record that gives their user part; .p NULL: none came */

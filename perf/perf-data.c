@@ -169,6 +169,7 @@ static int pd_open(struct perf_reader *r, struct error *err)
 	index_init(&pd->count_index);
 	index_init(&pd->task_index);
 	index_init(&pd->proc_index);
+	index_init(&pd->waiting_index);
 	if (r->in.is_dir)
 		return open_dir(pd, err);
 	f = file_new(pd, &r->in);
@@ -205,6 +206,8 @@ static void pd_close(struct perf_reader *r)
 	vec_release(&pd->free_blocks);
 	pd_queue_release(pd);
 	vec_release(&pd->deferred);
+	vec_release(&pd->waiting);
+	index_release(&pd->waiting_index);
 	vec_release(&pd->emit);
 	vec_release(&pd->unknown);
 	free(pd->rec_copy.p);

@@ -867,6 +867,53 @@ static void test_deferred(void)
 	}
 }
 
+/* More threads than may wait, whose user parts come late and out of turn; one of them never. */
+static void test_many_deferred(void)
+{
+	enum { THREADS = 3000, ROUNDS = 3 };
+	static const u64 user[] = { USER, 0x401000 };
+	struct result res = { .ret = 0 };
+	const struct perf_sample *s;
+	const struct got *g = NULL;
+	u32 i, k, merged = 0, open = 0, last = 0;
+	u64 time = 10;
+	struct build b;
+
+	one_event(&b, COMMON);
+	for (k = 0; k < ROUNDS; k++) {
+		for (i = 0; i < THREADS; i++) {
+			u64 chain[] = { KERNEL, 0xffffffff81000001ULL, DEFERRED, k * 10000 + i };
+
+			rec_sample(&b, 0, 1, 1, 1, 100 + i, time++, 0, 1, chain, 4);
+		}
+		/* Every second thread waits for its user part until all the others have theirs. */
+		for (i = 0; i < THREADS; i++) {
+			u32 t = (i * 2) % THREADS + (i >= THREADS / 2);
+
+			if (t != 5)
+				rec_deferred(&b, 100 + t, time++, k * 10000 + t, user, 2);
+		}
+	}
+	result_build(&res, &b);
+	EQ(res.ret, 0);
+	EQ(res.samples, THREADS * ROUNDS);
+	for (i = 0; i < res.samples; i++) {
+		s = nth_sample(&res, i, &g);
+		if (!s)
+			continue;
+		last = s->tid;
+		if (s->chain_nr == 4 && g->chain[2] == USER && g->chain[3] == 0x401000)
+			merged++;
+		else if (s->tid == 105)
+			open++;
+	}
+	EQ(merged, (THREADS - 1) * ROUNDS);
+	EQ(open, ROUNDS);
+	EQ(last, 105);
+	result_release(&res);
+	build_release(&b);
+}
+
 /* Records and features of the future, data outside of records. */
 static void test_skipping(void)
 {
@@ -1322,6 +1369,7 @@ int main(void)
 	test_order();
 	test_no_trailer();
 	test_deferred();
+	test_many_deferred();
 	test_skipping();
 	test_features();
 	test_arch();
