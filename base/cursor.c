@@ -95,27 +95,27 @@ int parse_dec(const char **p, const char *end, u64 *v)
 	return 0;
 }
 
-static int hex_digit(char ch)
-{
-	if (ch >= '0' && ch <= '9')
-		return ch - '0';
-	ch |= 0x20;
-	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
-}
+/* Values of digits and 1; 0: none. */
+static const u8 hex_digits[256] = {
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 int parse_hex(const char **p, const char *end, u64 *v)
 {
 	const char *s = *p;
 	u64 r = 0;
-	int d;
+	u8 d;
 
-	if (s == end || hex_digit(*s) < 0)
-		return -1;
-	for (; s < end && (d = hex_digit(*s)) >= 0; s++) {
+	for (; s < end && (d = hex_digits[(u8)*s]); s++) {
 		if (r >> 60)
 			return -1;
-		r = r << 4 | (u64)d;
+		r = r << 4 | (d - 1u);
 	}
+	if (s == *p)
+		return -1;
 	*p = s;
 	*v = r;
 	return 0;

@@ -15,6 +15,8 @@ struct packed {
 	size_t have;                  /* unpacked so far; n as well when the data are damaged */
 	bool bad;                     /* they are */
 	struct packed_stream *stream; /* NULL: done */
+	const u8 *data;               /* packed */
+	size_t data_n;
 };
 
 /*

@@ -9,11 +9,13 @@ A peer that is not installed is left out and named.  Nothing is asserted.
 usage: bench.py [--rounds=N] [--dir=DIR] [NAME…]     (names: see below; all without one)
 """
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 builddir = os.environ.get('abs_top_builddir', 'build')
@@ -42,9 +44,18 @@ def run(cmd):
     stdin = open(cmd['stdin'], 'rb') if cmd.get('stdin') else subprocess.DEVNULL
     start = time.monotonic()
     p = subprocess.Popen(cmd['argv'], stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # What it started itself ends with its pipes.
+    stop = threading.Timer(cmd['seconds'], p.kill) if cmd.get('seconds') else None
+    if stop:
+        stop.start()
     _, status, usage = os.wait4(p.pid, 0)
     p.returncode = 0
     wall = time.monotonic() - start
+    if stop:
+        stop.cancel()
+        if wall >= cmd['seconds']:
+            cmd['stopped'] = True
+            status = 0
     if cmd.get('stdin'):
         stdin.close()
     if status:
@@ -62,22 +73,27 @@ def compare(title, ours, *peers):
             print(f"  ({p['argv'][0]} is not installed)")
     figures = {c['name']: [] for c in commands}
     for c in commands:
-        run(c)
+        first = run(c)
+        # One run of what does not end says it all.
+        if c.get('stopped'):
+            figures[c['name']].append(first)
     for _ in range(rounds):
         for c in commands:
-            figures[c['name']].append(run(c))
+            if not c.get('stopped'):
+                figures[c['name']].append(run(c))
     med = {n: [statistics.median(x) for x in zip(*f)] for n, f in figures.items()}
     base = med[ours['name']]
     print(f"  {'':30} {'CPU s':>8} {'wall s':>8} {'MB':>8}    CPU, wall, memory in times of xenflame's")
     for c in commands:
         m = med[c['name']]
         ratio = '' if c is ours else '   '.join(f'{a / max(b, 1e-3):8.2f}x' for a, b in zip(m, base))
-        print(f"  {c['name']:30} {m[0]:8.3f} {m[1]:8.3f} {m[2] / 1024:8.1f}    {ratio}")
+        print(f"  {c['name']:30} {m[0]:8.3f} {m[1]:8.3f} {m[2] / 1024:8.1f}    {ratio}"
+              + (f"   (stopped after {c['seconds']} s)" if c.get('stopped') else ''))
     return med
 
 
-def cmd(name, *argv, stdin=None):
-    return {'name': name, 'argv': list(argv), 'stdin': stdin}
+def cmd(name, *argv, stdin=None, seconds=None):
+    return {'name': name, 'argv': list(argv), 'stdin': stdin, 'seconds': seconds}
 
 
 def fold(name, path, *options):
@@ -111,36 +127,70 @@ def bench_data(d):
             cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path))
 
 
-def bench_recorded(d):
-    """A real recording: perf's own costs are in symbols, which invented addresses do not have."""
-    path = os.path.join(d, 'deep.perf.data')
-    program = os.path.join(d, 'deep_fp')
+def recorded(d, name, program, what, *options, args=()):
+    """A recording by perf, kept as NAME; None when there can be none here."""
+    path = os.path.join(d, name)
     if not os.path.exists(path):
-        shutil.copy(os.path.join(srcdir, 'tests', 'data', 'corpus', 'local', 'bin', 'deep_fp'), program)
-        os.chmod(program, 0o755)
-        r = subprocess.run(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', 'max', '-g', '-o', path, program, '20'], cwd=d,
+        r = subprocess.run(['perf', 'record', '-q', '-e', 'cpu-clock', *options, '-o', path, program, *args], cwd=d,
                            env={'PATH': os.environ['PATH']}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if r.returncode:
-            print('\n(perf cannot record here: no real recording)')
-            return
-    compare(f'a recording by perf of a program with deep stacks, {size(path)}', cmd('xenflame -> folded', xenflame, '-q', path, '-o', '-',
-            '--format=folded'), cmd('perf script', 'perf', 'script', '-f', '-i', path),
-            cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path))
+        if r.returncode and not os.path.exists(path):
+            print(f'\n(perf cannot record here: {what} left out)')
+            return None
+    return path
+
+
+def test_program(d, name):
+    """A program of the test data, at a place where it can run."""
+    program = os.path.join(d, name)
+    if not os.path.exists(program):
+        shutil.copy(os.path.join(srcdir, 'tests', 'data', 'corpus', 'local', 'bin', name), program)
+        os.chmod(program, 0o755)
+    return program
+
+
+def against_perf(title, path, seconds=None):
+    """With names, as perf has them from this machine."""
+    r = subprocess.run([xenflame, 'report', '-q', path], capture_output=True, text=True)
+    m = re.search(r'\(([0-9]+) samples\)', r.stdout)
+    compare(f'{title}: {size(path)}, {int(m[1]):,} samples' if m else f'{title}: {size(path)}',
+            cmd('xenflame -> folded', xenflame, '-q', path, '-o', '-', '--format=folded'),
+            cmd('perf script', 'perf', 'script', '-f', '-i', path, seconds=seconds),
+            cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path, seconds=seconds))
+
+
+def bench_recorded(d):
+    """Real recordings: perf's own costs are in symbols, which invented addresses do not have."""
+    program = test_program(d, 'deep_fp')
+    # perf stops by itself at a size: about 268,000 samples of 51 frames.
+    path = recorded(d, 'deep51.perf.data', program, 'frame pointers', '-F', 'max', '-g', '--max-size=119M',
+                    args=('120', '300', '20', '78'))
+    if path:
+        against_perf('frame pointers, deep stacks', path)
+    path = recorded(d, 'deep.perf.data', program, 'frame pointers', '-F', 'max', '-g', '--max-size=280M', args=('240',))
+    if path:
+        against_perf('frame pointers, deeper stacks', path)
 
 
 def bench_unwind(d):
-    path = os.path.join(d, 'dwarf.perf.data')
-    program = os.path.join(d, 'busy_nofp')
-    if not os.path.exists(path):
-        shutil.copy(os.path.join(srcdir, 'tests', 'data', 'corpus', 'local', 'bin', 'busy_nofp'), program)
-        os.chmod(program, 0o755)
-        r = subprocess.run(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '997', '--call-graph=dwarf', '-o', path, program, '15'],
-                           cwd=d, env={'PATH': os.environ['PATH']}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if r.returncode:
-            print('\n(perf cannot record here: no recording with stack dumps)')
-            return
-    compare(f'stack dumps, 15 s at 997 Hz, {size(path)}', cmd('xenflame -> folded', xenflame, '-q', path, '-o', '-',
-            '--format=folded'), cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path))
+    path = recorded(d, 'dwarf.perf.data', test_program(d, 'busy_nofp'), 'stack dumps', '-F', '997', '--call-graph=dwarf', args=('15',))
+    if path:
+        against_perf('stack dumps, 15 s at 997 Hz', path)
+
+
+def bench_inlined(d):
+    """An ordinary program with debug information, much of it inlined.  perf's default asks for inlined functions, which may take it
+    minutes: it is stopped then."""
+    program = os.path.join(d, 'cxx')
+    source = os.path.join(srcdir, 'tests', 'data', 'corpus', 'local', 'src', 'cxx.cpp')
+    if not os.path.exists(program) and (not shutil.which('g++') or subprocess.run(
+            ['g++', '-O2', '-g', '-fno-omit-frame-pointer', '-pthread', source, '-o', program]).returncode):
+        print('\n(g++ is not installed: no program with inlined functions)')
+        return
+    for name, title, options in (('cxx-fp.perf.data', 'frame pointers', ['-F', '9997', '-g']),
+                                 ('cxx-dwarf.perf.data', 'stack dumps', ['-F', '997', '--call-graph=dwarf'])):
+        path = recorded(d, name, program, title, *options, args=('10',))
+        if path:
+            against_perf(f'C++ with debug information, {title}', path, seconds=60)
 
 
 def bench_memory(d):
@@ -173,7 +223,8 @@ def bench_xen(d):
             cmd('perf script --no-inline', 'perf', 'script', '-f', '--no-inline', '-i', path))
 
 
-ALL = {'data': bench_data, 'recorded': bench_recorded, 'unwind': bench_unwind, 'memory': bench_memory, 'text': bench_text, 'folded': bench_folded, 'xen': bench_xen}
+ALL = {'data': bench_data, 'recorded': bench_recorded, 'unwind': bench_unwind, 'inlined': bench_inlined,
+       'memory': bench_memory, 'text': bench_text, 'folded': bench_folded, 'xen': bench_xen}
 
 
 def main():
