@@ -2098,8 +2098,9 @@ class Viewer {
 			} else if (s.case) {
 				test = (x) => x.includes(s.search);
 			} else {
-				const low = s.search.toLowerCase();
-				test = (x) => x.toLowerCase().includes(low);
+				/* Several times as fast as making lower-case copies of all names. */
+				const re = new RegExp(s.search.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
+				test = (x) => re.test(x);
 			}
 		}
 		this.input.setAttribute("aria-invalid", bad ? "true" : "false");

@@ -57,6 +57,8 @@ async function searching(browser, file) {
 	await page.locator('button', { hasText: 'Aa' }).click();
 	t.match(await found(page), /0\.00%/, 'unless asked for');
 	await page.locator('button', { hasText: 'Aa' }).click();
+	await search(page, '_SPIN_lock_[');
+	t.match(await found(page), /^matched: 17\.00% of all$/, 'text may hold signs');
 	await search(page, '^_spin_lock_\\[h\\]$');
 	t.match(await found(page), /0\.00%/, 'text is no regular expression');
 	await page.locator('button', { hasText: '.*' }).click();
