@@ -3,35 +3,7 @@
 # The sampling timer, as the patches have it, against a clock that the test moves;
 # with sanitizers, and then with mistakes put in, which the test has to notice.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-top=$here/../..
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
-PYTHON3=${PYTHON3:-python3}
-CC=${CC:-cc}
-n=0 rc=0
-
-check() # description, status
-{
-	n=$((n + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		grep -E '^not ok|error' "$tmp/log" | sed 's/^/# /; 10q'
-		rc=1
-	fi
-}
-
-command -v "$PYTHON3" >/dev/null || { echo "1..0 # SKIP no python3"; exit 0; }
-command -v patch >/dev/null || { echo "1..0 # SKIP no patch(1)"; exit 0; }
-sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
-echo 'int main(void) { return 0; }' >"$tmp/try.c"
-# shellcheck disable=SC2086
-$CC $sanitize -o "$tmp/try" "$tmp/try.c" 2>/dev/null && "$tmp/try" || {
-	echo "# no sanitizers here"
-	sanitize=
-}
+. "$(dirname "$0")/mutants.sh"
 
 build() # directory with vpmu-timer.c
 {
@@ -54,20 +26,7 @@ for series in xen/patches xen/4.17; do
 	check "$series: $(grep -c '^ok' "$tmp/log") tests were run" $?
 done
 
-i=0
-while IFS='|' read -r what edit; do
-	i=$((i + 1))
-	d=$tmp/mistake$i
-	mkdir "$d"
-	sed "$edit" "$tmp/patches/vpmu-timer.c" >"$d/vpmu-timer.c"
-	if cmp -s "$tmp/patches/vpmu-timer.c" "$d/vpmu-timer.c"; then
-		echo "error: the mistake changes nothing" >"$tmp/log"
-		check "noticed: $what" 1
-		continue
-	fi
-	build "$d" && timeout 60 "$d/test" >"$tmp/log" 2>&1 && s=1 || s=0
-	check "noticed: $what" $s
-done <<'M'
+mistakes vpmu-timer.c <<'M'
 the time that a sample waits is not counted|/relative to the time of the sample/,/plan(t)/s/advance(t, NOW())/t->updated = NOW()/
 overdue samples come at once|s/delay = min(delay, interval);/delay = 0;/
 timers are set to the past|s/max_t(s_time_t, delay, SLACK)/delay - MILLISECS(1)/

@@ -3,35 +3,7 @@
 # The walk along frame pointers, as the patches have it: its own unit test, with
 # sanitizers, and then with mistakes put in, which the test has to notice.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-top=$here/../..
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
-PYTHON3=${PYTHON3:-python3}
-CC=${CC:-cc}
-n=0 rc=0
-
-check() # description, status, detail
-{
-	n=$((n + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		sed 's/^/# /' "$tmp/log"
-		rc=1
-	fi
-}
-
-command -v "$PYTHON3" >/dev/null || { echo "1..0 # SKIP no python3"; exit 0; }
-command -v patch >/dev/null || { echo "1..0 # SKIP no patch(1)"; exit 0; }
-sanitize='-fsanitize=address,undefined -fno-sanitize-recover=all'
-echo 'int main(void) { return 0; }' >"$tmp/try.c"
-# shellcheck disable=SC2086
-$CC $sanitize -o "$tmp/try" "$tmp/try.c" 2>/dev/null && "$tmp/try" || {
-	echo "# no sanitizers here"
-	sanitize=
-}
+. "$(dirname "$0")/mutants.sh"
 
 build() # directory
 {
@@ -57,26 +29,7 @@ for series in xen/patches xen/4.17; do
 	check "$series: it has run its tests" $?
 done
 
-# Mistakes: each takes one check away. The test must fail, or a sanitizer must.
-i=0
-while IFS='|' read -r what edit; do
-	i=$((i + 1))
-	d=$tmp/mistake$i
-	mkdir "$d"
-	cp "$tmp/patches/main.c" "$tmp/patches/emul.h" "$d"
-	sed "$edit" "$tmp/patches/stack-walk.h" >"$d/stack-walk.h"
-	if cmp -s "$tmp/patches/stack-walk.h" "$d/stack-walk.h"; then
-		echo "the mistake changes nothing" >"$tmp/log"
-		check "noticed: $what" 1
-		continue
-	fi
-	if build "$d"; then
-		timeout 60 "$d/test" >"$tmp/log" 2>&1 && s=1 || s=0
-	else
-		s=1
-	fi
-	check "noticed: $what" $s
-done <<'M'
+mistakes stack-walk.h main.c emul.h <<'M'
 unaligned frames are followed|s/!(fp % sizeof(unsigned long)) \&\&/1 \&\&/
 frames below the last one are followed|s/fp >= w->low \&\&/1 \&\&/
 frames beyond the stack are followed|s/ \&\& fp <= w->high \&\&/ \&\&/
