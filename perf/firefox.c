@@ -146,10 +146,12 @@ static str_id file_of(struct firefox *x, const json_t *func, size_t fn)
 /* Functions without symbols have their address in the library for a name. */
 static bool is_address(const char *s, size_t n, u64 *addr)
 {
-	const char *p = s + 2, *end = s + n;
+	const char *p, *end = s + n;
 
-	return n > 2 && n <= 18 && s[0] == '0' && s[1] == 'x' && !parse_hex(&p, end, addr) &&
-	       p == end;
+	if (n <= 2 || n > 18 || s[0] != '0' || s[1] != 'x')
+		return false;
+	p = s + 2;
+	return !parse_hex(&p, end, addr) && p == end;
 }
 
 static void read_frame(struct firefox *x, size_t i)
@@ -351,11 +353,47 @@ static int read_samples(struct firefox *x, const json_t *thread, u32 stamp, stru
 	return 0;
 }
 
+/* What is not read: rows of these tables of threads, and counters of the whole. */
+enum { ALLOCATIONS, MARKERS, COUNTERS, NR_LEFT_OUT };
+
+static void count_left_out(const json_t *thread, size_t n[NR_LEFT_OUT])
+{
+	static const struct {
+		const char *table, *column;
+		int what;
+	} tables[] = {
+		{ "nativeAllocations", "stack", ALLOCATIONS },
+		{ "jsAllocations", "stack", ALLOCATIONS },
+		{ "markers", "name", MARKERS },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		n[tables[i].what] += json_array_size(json_object_get(
+			json_object_get(thread, tables[i].table), tables[i].column));
+}
+
+static void tell_left_out(struct firefox *x, const size_t n[NR_LEFT_OUT])
+{
+	static const char *const words[NR_LEFT_OUT] = { "allocations", "markers", "counters" };
+	struct buf b = BUF_INIT;
+	size_t i;
+
+	for (i = 0; i < NR_LEFT_OUT; i++)
+		if (n[i])
+			buf_printf(&b, "%s%zu %s", b.n ? ", " : "", n[i], words[i]);
+	if (b.n)
+		diag_addf(x->r->diag, DIAG_NOTE, 1,
+			  "left out: %s; of Firefox Profiler's files only samples are read",
+			  buf_str(&b));
+	buf_release(&b);
+}
+
 static int read_threads(struct firefox *x, struct error *err)
 {
 	const json_t *threads = json_object_get(x->root, "threads"), *thread;
 	bool own = !json_object_get(x->shared, "stackTable");
-	size_t i, left_out = 0;
+	size_t left_out[NR_LEFT_OUT] = { 0 }, i;
 
 	if (!json_is_array(threads))
 		return error_set(err, "'%s': expected threads", input_name(&x->r->in));
@@ -371,18 +409,12 @@ static int read_threads(struct firefox *x, struct error *err)
 		}
 		if (read_samples(x, thread, (u32)i + 1, err))
 			return -1;
-		left_out += json_array_size(
-			json_object_get(json_object_get(thread, "nativeAllocations"), "stack"));
-		left_out += json_array_size(
-			json_object_get(json_object_get(thread, "jsAllocations"), "stack"));
+		count_left_out(thread, left_out);
 		if (own)
 			free_tables(&x->t);
 	}
-	if (left_out)
-		diag_addf(x->r->diag, DIAG_NOTE, 1,
-			  "%zu allocations were left out: of Firefox Profiler's files only samples "
-			  "are read",
-			  left_out);
+	left_out[COUNTERS] = json_array_size(json_object_get(x->root, "counters"));
+	tell_left_out(x, left_out);
 	return 0;
 }
 

@@ -157,8 +157,13 @@ mixed['threads'][1]['samples'].update(weight=[0.25, 2.5], weightType='tracing-ms
 ok(folded(path('f.json', mixed), '--event=tracing-ms', '--annotate=all') == [b'prog;main 2.5', b'prog;main;read;ksys_read_[k];do_mmu_update_[h] 0.25'], 'another kind of weight is another event',
    folded(path('f.json', mixed), '--event=tracing-ms', '--annotate=all'))
 mixed['threads'][0]['nativeAllocations'] = columns(stack=[1, 2], weight=[8, -8], time=[1, 2])
+for i, names in enumerate(([0, 1, 2], [1])):
+    mixed['threads'][i]['markers'] = columns(name=names, data=[None] * len(names), startTime=[1] * len(names), endTime=[None] * len(names), phase=[0] * len(names))
+mixed['counters'] = [{'name': 'malloc', 'category': 'Memory', 'samples': columns(count=[1, 2], time=[1, 2])}]
 r = subprocess.run([xenflame, '--offline', path('f.json', mixed), '--format=folded'], capture_output=True, check=False, timeout=60)
-ok(r.returncode == 0 and b'2 allocations were left out' in r.stderr, 'allocations are left out and told', r.stderr)
+ok(r.returncode == 0 and b'left out: 2 allocations, 4 markers, 1 counters; ' in r.stderr, 'allocations, markers and counters are left out and told', r.stderr)
+r = subprocess.run([xenflame, '--offline', path('f.json', versions[66]), '--format=folded'], capture_output=True, check=False, timeout=60)
+ok(r.returncode == 0 and b'left out' not in r.stderr, 'and nothing is told where there are none', r.stderr)
 
 # What must not be believed.
 deep = b'{"name":"r","value":1,"children":[' * 3000 + b']}' * 3000
