@@ -534,6 +534,26 @@ int draw_keep_inputs(const struct draw_args *a, const char *const *files)
 	return EXIT_DONE;
 }
 
+/* The picture would take the palette's place, or stand in one stream with it. */
+static int check_palette_file(const struct draw_args *a)
+{
+	const char *file = a->render.palette_file;
+	const char *const files[] = { file, NULL };
+
+	if (!file)
+		return EXIT_DONE;
+	if (!*file || !strcmp(file, "-") || (a->output && !strcmp(a->output, file))) {
+		tell("--palette-file=%s: expected a file of its own", file);
+		return EXIT_USAGE;
+	}
+	if (a->render.colors && !strcmp(a->render.colors, "share")) {
+		tell("--palette-file has no meaning with --colors=share: functions have no colours "
+		     "there");
+		return EXIT_USAGE;
+	}
+	return draw_keep_inputs(a, files);
+}
+
 static const struct render_writer *choose_writer(const struct draw_args *a)
 {
 	const struct render_writer *w;
@@ -565,7 +585,7 @@ int draw_writer(struct draw_args *a, const struct render_writer **w)
 		return EXIT_USAGE;
 	}
 	*w = choose_writer(a);
-	if (!*w)
+	if (!*w || check_palette_file(a))
 		return EXIT_USAGE;
 	if ((*w)->samples || a->render.flamechart) {
 		a->pipe.keep_samples = true;

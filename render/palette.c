@@ -362,7 +362,10 @@ static int parse_rgb(const char *p, const char *end, struct rgb *c)
 		if (p == end || *p++ != (i < 2 ? ',' : ')'))
 			return -1;
 	}
-	return 0;
+	/* Anything more would be lost when the file is written anew. */
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
+		p++;
+	return p == end ? 0 : -1;
 }
 
 static int fixed_read(struct fixed_colors *fc, const char *path, struct error *err)
