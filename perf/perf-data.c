@@ -129,7 +129,9 @@ static int open_dir(struct pd *pd, struct error *err)
 		const char *p = de->d_name + 5;
 		u64 n;
 
-		if (strncmp(de->d_name, "data.", 5) || parse_dec(&p, p + strlen(p), &n) || *p)
+		/* "data.01" is not what perf calls the first one. */
+		if (strncmp(de->d_name, "data.", 5) || (p[0] == '0' && p[1]) ||
+		    parse_dec(&p, p + strlen(p), &n) || *p)
 			continue;
 		vec_push(&numbers, n);
 	}
@@ -144,6 +146,11 @@ static int open_dir(struct pd *pd, struct error *err)
 		f = file_new(pd, NULL);
 		f->path = xasprintf("%s%sdata.%" PRIu64, in->path,
 				    in->path[strlen(in->path) - 1] == '/' ? "" : "/", numbers.v[i]);
+		/* Opening a pipe would wait for a writer. */
+		if (!file_exists(f->path)) {
+			error_set(err, "'%s': is no regular file", f->path);
+			goto out;
+		}
 		if (input_open(&f->own, f->path, err))
 			goto out;
 		in->file_size += f->own.file_size;

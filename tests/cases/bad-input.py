@@ -201,6 +201,15 @@ def main():
                  ['all 2316 samples are unusable', 'vpmu=off'])
     expect_error('all samples of two recordings unusable', [os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data')] * 2,
                  ['all 2316 samples are unusable'])
+    folder = os.path.join(tmp, 'folder')
+    shutil.copytree(os.path.join(corpus, 'local', 'threads_dir', 'perf.data'), folder)
+    os.chmod(folder, 0o755)
+    whole = run('-q', folder, '--format=folded')
+    shutil.copy(os.path.join(folder, 'data.1'), os.path.join(folder, 'data.01'))
+    twice = run('-q', folder, '--format=folded')
+    check('a file of a folder counts once', None if whole and twice and whole.stdout and whole.stdout == twice.stdout else 'the stacks differ')
+    os.mkfifo(os.path.join(folder, 'data.2'))
+    expect_error('a pipe in a folder', [folder], ['data.2', 'no regular file'])
     expect_error('an event that is not there', [path('sleep.data', small), '--event=nonsense'], ['--event=nonsense', 'cycles'])
     expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['filter'])
     expect_error('a wrong number', [path('sleep.data', small), '--width=wide'], ['--width=wide'], status=2)
@@ -210,6 +219,14 @@ def main():
         # before anything is read: this file is not there
         expect_error(f'a wrong value: {wrong}', [os.path.join(tmp, 'absent'), wrong], [option, re.escape(value)], status=2)
     expect_error('a wrong palette', [path('sleep.data', small), '--colors=mud'], ['--colors=mud'], status=2)
+    for name in ('', '-', os.path.join(tmp, 'out.svg')):
+        expect_error(f'no file of its own for the palette: {os.path.basename(name)}', [path('x.folded', b'a;b 1\n'), f'--palette-file={name}'],
+                     ['--palette-file', 'of its own'], status=2)
+    for line in (b'a->rgb(1,2,256)\n', b'a->rgb(1,2,3) b\n', b'a\n'):
+        expect_error(f'a palette that holds {line}', [path('x.folded', b'a;b 1\n'), f'--palette-file={path("colors.map", line)}'], ['colors.map', 'line 1'])
+        check('it is kept', None if open(os.path.join(tmp, 'colors.map'), 'rb').read() == line else 'it has changed')
+    expect_error('a palette of functions where they have no colours', [path('x.folded', b'a;b 1\n'), '--colors=share', f'--palette-file={os.path.join(tmp, "new.map")}'],
+                 ['--palette-file', 'share'], status=2)
     expect_error('a wrong group', [path('sleep.data', small), '--group=cpu,nonsense'], ['nonsense'], status=2)
     if os.getuid():
         p = path('secret', small)
