@@ -482,6 +482,12 @@ int utf8_next(const char *s, size_t n, u32 *cp);
 
 /* Appends s[0..n); each byte that is no part of valid UTF-8 becomes U+FFFD. */
 void buf_utf8(struct buf *b, const char *s, size_t n);
+/* Whether a terminal obeys it as a control character, or writes text backwards from it on. */
+bool utf8_is_unsafe(u32 cp);
+/* As buf_utf8(), with '?' for each unsafe character. */
+void buf_safe(struct buf *b, const char *s, size_t n);
+/* In place, where bytes that are no part of valid UTF-8 become '?', too. */
+void make_safe(char *s);
 /*
  * Appends s[0..n) as a JSON string with its quotes.  Invalid UTF-8 becomes U+FFFD; control
  * characters, `<`, U+2028 and U+2029 are escaped, so that the text can stand in a <script> element.

@@ -126,9 +126,7 @@ void diag_add(struct diag *d, enum diag_kind kind, u64 count, const char *subjec
 			return;
 		}
 	snprintf(clean, sizeof(clean), "%s", subject ? subject : "");
-	for (i = 0; clean[i]; i++)
-		if ((unsigned char)clean[i] < 0x20 || clean[i] == 0x7f)
-			clean[i] = '?';
+	make_safe(clean);
 	id = strtab_adds(&d->strings, clean);
 	for (;;) {
 		for (i = 0; i < d->entries.n; i++)

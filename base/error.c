@@ -4,13 +4,6 @@
 
 #include "base/base.h"
 
-static void replace_controls(char *s)
-{
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
-}
-
 static void set(struct error *err, int errnum, const char *fmt, va_list ap)
 {
 	size_t n;
@@ -22,7 +15,7 @@ static void set(struct error *err, int errnum, const char *fmt, va_list ap)
 		n = strlen(err->msg);
 		snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", strerror(errnum));
 	}
-	replace_controls(err->msg);
+	make_safe(err->msg);
 }
 
 int error_set(struct error *err, const char *fmt, ...)

@@ -19,7 +19,13 @@ static size_t plain_run(const char *s, size_t n)
 	return i;
 }
 
-void buf_utf8(struct buf *b, const char *s, size_t n)
+bool utf8_is_unsafe(u32 cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x200e || cp == 0x200f ||
+	       (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0xfeff;
+}
+
+static void put_utf8(struct buf *b, const char *s, size_t n, bool safe)
 {
 	size_t i = 0, run;
 	u32 cp;
@@ -32,7 +38,10 @@ void buf_utf8(struct buf *b, const char *s, size_t n)
 		if (i == n)
 			break;
 		len = utf8_next(s + i, n - i, &cp);
-		if (len > 0) {
+		if (len > 0 && safe && utf8_is_unsafe(cp)) {
+			buf_putc(b, '?');
+			i += (size_t)len;
+		} else if (len > 0) {
 			buf_put(b, s + i, (size_t)len);
 			i += (size_t)len;
 		} else {
@@ -40,6 +49,35 @@ void buf_utf8(struct buf *b, const char *s, size_t n)
 			i++;
 		}
 	}
+}
+
+void buf_utf8(struct buf *b, const char *s, size_t n)
+{
+	put_utf8(b, s, n, false);
+}
+
+void buf_safe(struct buf *b, const char *s, size_t n)
+{
+	put_utf8(b, s, n, true);
+}
+
+void make_safe(char *s)
+{
+	size_t n = strlen(s), i, len;
+	char *to = s;
+	u32 cp;
+
+	for (i = 0; i < n; i += len) {
+		len = (size_t)utf8_next(s + i, n - i, &cp);
+		if (!len || utf8_is_unsafe(cp)) {
+			*to++ = '?';
+			len = len ? len : 1;
+		} else {
+			memmove(to, s + i, len);
+			to += len;
+		}
+	}
+	*to = '\0';
 }
 
 void buf_json(struct buf *b, const char *s, size_t n)

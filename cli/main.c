@@ -17,15 +17,11 @@ void tell(const char *fmt, ...)
 {
 	char line[2048];
 	va_list ap;
-	char *p;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* Names of files may hold anything; terminals act on some of it. */
-	for (p = line; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
+	make_safe(line);
 	fprintf(stderr, "xenflame: %s\n", line);
 }
 

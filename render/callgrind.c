@@ -80,17 +80,6 @@ static void add_part(struct callgrind *c, size_t column, const u32 *call_of)
 	vec_release(&open);
 }
 
-/* The format is lines: what would end one is replaced. */
-static void put_clean(struct buf *b, const char *s, size_t n)
-{
-	size_t i, start = b->n;
-
-	buf_utf8(b, s, n);
-	for (i = start; i < b->n; i++)
-		if ((u8)b->p[i] < 0x20 || b->p[i] == 0x7f)
-			b->p[i] = '?';
-}
-
 enum { NAME_FILE = 1, NAME_MODULE = 2, NAME_FUNCTION = 4 };
 
 /* "KEY=(id) name", the name only the first time. */
@@ -104,7 +93,7 @@ static void put_string(struct callgrind *c, const char *key, str_id id, u8 kind)
 		c->told[id] |= kind;
 		buf_putc(b, ' ');
 		if (id)
-			put_clean(b, strtab_get(t, id), strtab_len(t, id));
+			buf_safe(b, strtab_get(t, id), strtab_len(t, id));
 		else
 			buf_puts(b, "???");
 	}
@@ -122,7 +111,7 @@ static void put_function(struct callgrind *c, const char *key, u32 number, u8 *t
 		buf_clear(name);
 		profile_frame_label(c->v->profile, c->frames.v.v[number], all, name);
 		buf_putc(b, ' ');
-		put_clean(b, name->p, name->n);
+		buf_safe(b, name->p, name->n);
 	}
 	buf_putc(b, '\n');
 }
@@ -159,7 +148,7 @@ static void write_head(struct callgrind *c, const struct render_opts *opts)
 	buf_puts(b, "# callgrind format\nversion: 1\ncreator: " PACKAGE_STRING "\n");
 	if (opts->title) {
 		buf_puts(b, "desc: Title: ");
-		put_clean(b, opts->title, strlen(opts->title));
+		buf_safe(b, opts->title, strlen(opts->title));
 		buf_putc(b, '\n');
 	}
 	buf_puts(b, "positions: line\nevents:");

@@ -17,17 +17,6 @@ static double percent(double x, double whole)
 	return whole > 0 ? 100 * x / whole : 0;
 }
 
-/* Names come from the input, the table goes to terminals. */
-static void put_clean(struct buf *b, const char *s, size_t n)
-{
-	size_t i, start = b->n;
-
-	buf_utf8(b, s, n);
-	for (i = start; i < b->n; i++)
-		if ((u8)b->p[i] < 0x20 || b->p[i] == 0x7f)
-			b->p[i] = '?';
-}
-
 static void put_change(struct buf *b, double was, double is, const struct diff_noise *noise,
 		       double whole)
 {
@@ -54,13 +43,13 @@ static void put_function(struct buf *b, struct buf *tmp, const struct view *v,
 	buf_puts(b, color);
 	buf_clear(tmp);
 	profile_frame_name(v->profile, f->frame, opts->annotate_all, tmp);
-	put_clean(b, tmp->p, tmp->n);
+	buf_safe(b, tmp->p, tmp->n);
 	if (*color)
 		buf_puts(b, "\033[0m");
 	if (frame->module) {
 		buf_puts(b, "  ");
-		put_clean(b, strtab_get(v->profile->strings, frame->module),
-			  strtab_len(v->profile->strings, frame->module));
+		buf_safe(b, strtab_get(v->profile->strings, frame->module),
+			 strtab_len(v->profile->strings, frame->module));
 	}
 	buf_putc(b, '\n');
 }
@@ -72,7 +61,7 @@ static void put_head(struct buf *b, struct buf *tmp, const struct view *v,
 	int gone;
 
 	if (opts->title) {
-		put_clean(b, opts->title, strlen(opts->title));
+		buf_safe(b, opts->title, strlen(opts->title));
 		buf_putc(b, '\n');
 	}
 	buf_plural(b, "before: %n sample{|s}, ", d->base_samples, "");
@@ -85,7 +74,7 @@ static void put_head(struct buf *b, struct buf *tmp, const struct view *v,
 	for (gone = 1; gone >= 0; gone--) {
 		buf_clear(tmp);
 		if (diff_one_sided(tmp, v, gone)) {
-			put_clean(b, tmp->p, tmp->n);
+			buf_safe(b, tmp->p, tmp->n);
 			buf_putc(b, '\n');
 		}
 	}

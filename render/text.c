@@ -17,13 +17,6 @@ static const char *const class_ansi[CLASS_NR] = {
 	[CLASS_OTHER] = "1",
 };
 
-/* A terminal obeys control characters and writes some text backwards: names must do neither. */
-static bool is_unsafe(u32 c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
-
 /* Appends at most `room` characters of s, with "..." where it is cut. The number written. */
 static size_t put_clean(struct buf *b, const char *s, size_t n, size_t room)
 {
@@ -40,7 +33,7 @@ static size_t put_clean(struct buf *b, const char *s, size_t n, size_t room)
 		u32 cp;
 		int len = utf8_next(s + i, n - i, &cp);
 
-		if (!len || is_unsafe(cp))
+		if (!len || utf8_is_unsafe(cp))
 			buf_putc(b, '?');
 		else
 			buf_put(b, s + i, (size_t)len);

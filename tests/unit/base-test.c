@@ -174,6 +174,9 @@ static void test_text(void)
 
 static void test_json(void)
 {
+	char unsafe[] = "a\x1b[31m\x7f"
+			"b\xc2\x9bm\xc3\xa4\xe2\x80\xae"
+			"c\xff";
 	struct buf b = BUF_INIT;
 
 	buf_json(&b, "", 0);
@@ -188,6 +191,12 @@ static void test_json(void)
 	buf_clear(&b);
 	buf_utf8(&b, "<\"\\\x01\xff\xe2\x82\xac", 8);
 	STR_EQ(buf_str(&b), "<\"\\\x01\xef\xbf\xbd\xe2\x82\xac");
+	buf_clear(&b);
+	/* ESC, DEL, the control characters above 0x7f, and what turns the direction of text */
+	buf_safe(&b, unsafe, strlen(unsafe));
+	STR_EQ(buf_str(&b), "a?[31m?b?m\xc3\xa4?c\xef\xbf\xbd");
+	make_safe(unsafe);
+	STR_EQ(unsafe, "a?[31m?b?m\xc3\xa4?c?");
 	buf_release(&b);
 }
 
