@@ -209,8 +209,9 @@ static void help(void)
 	     "\n"
 	     "Turns recordings of a whole Xen host, or of any Linux system, into one flame graph.\n"
 	     "FILE is a perf.data of any kind (perf record, perf kvm record), the text of perf\n"
-	     "script, folded stacks, a flame graph SVG, a Xen console log or a bundle; '-' is\n"
-	     "standard input. Without one, perf.data.kvm or perf.data of this folder is read.");
+	     "script, folded stacks, a flame graph, a profile of another tool (speedscope, pprof,\n"
+	     "Firefox Profiler, d3-flame-graph), a Xen console log or a bundle; '-' is standard\n"
+	     "input. Without one, perf.data.kvm or perf.data of this folder is read.");
 	puts("\nVerbs:");
 	for (i = 0; verbs[i]; i++)
 		printf("  %-16s %s\n", verbs[i]->name, verbs[i]->help);

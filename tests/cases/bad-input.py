@@ -20,6 +20,7 @@ xenflame = os.environ.get('XENFLAME', 'xenflame')
 LIMIT = 1 << 30
 
 sanitized = b'__asan_init' in open(xenflame, 'rb').read() if os.path.exists(xenflame) else False
+PATIENCE = 120 if sanitized else 20  # seconds
 tmp = tempfile.mkdtemp(prefix='xenflame-bad-')
 nr = failed = 0
 
@@ -31,7 +32,7 @@ def limits():
 
 def run(*args, stdin=None):
     try:
-        return subprocess.run([xenflame, '--offline', *args], input=stdin, capture_output=True, timeout=20, preexec_fn=limits)
+        return subprocess.run([xenflame, '--offline', *args], input=stdin, capture_output=True, timeout=PATIENCE, preexec_fn=limits)
     except subprocess.TimeoutExpired:
         return None
 
@@ -59,7 +60,7 @@ def expect_error(what, args, words, status=1, stdin=None):
     err = p.stderr.decode('utf-8', 'replace') if p else ''
     problem = None
     if not p:
-        problem = 'took over 20 s'
+        problem = f'took over {PATIENCE} s'
     elif p.returncode != status:
         problem = f'exit status {p.returncode}, expected {status}: {err[:300]}'
     elif not all(re.search(w, err) for w in words):
