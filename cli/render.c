@@ -110,7 +110,8 @@ const struct option_def draw_options[] = {
 	{ "guest", OPT_GUEST, ARG_NO, NULL, "only samples taken in guests", NULL },
 	{ "host", OPT_HOST, ARG_NO, NULL, "no samples taken in guests", NULL },
 	{ "threads", OPT_THREADS, ARG_YES, "N",
-	  "threads for reading text; as many as there are processors\nunless said otherwise",
+	  "threads for reading text, 1 to 16; as many as there are\n"
+	  "processors unless said otherwise",
 	  NULL },
 
 	{ "xen-syms", OPT_XEN_SYMS, ARG_YES, "FILE",
@@ -348,7 +349,7 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_GUEST: a->pipe.only_guest = true; break;
 	case OPT_HOST: a->pipe.only_host = true; break;
 	case OPT_THREADS:
-		if (parse_number("threads", arg, 1, 64, &v))
+		if (parse_number("threads", arg, 1, 16, &v))
 			return -1;
 		a->pipe.perf.threads = (u32)v;
 		break;

@@ -2,6 +2,7 @@
 /* Frames of text formats, and the pipe that reads a text piece by piece. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -393,8 +394,13 @@ static void *thread_main(void *p)
 /* Falls back to the reader's own thread when the system gives none. */
 static void start_threads(struct text_pipe *tp, u64 nr)
 {
+	sigset_t all, before;
 	unsigned i;
 
+	/* Signals are the main thread's, which blocks them where their handler would be in the
+	 * way. The threads inherit the mask. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (i = 0; i < tp->n_threads; i++) {
 		struct thread_arg *arg = xmalloc(sizeof(*arg));
 		u64 first = nr;
@@ -410,6 +416,7 @@ static void start_threads(struct text_pipe *tp, u64 nr)
 			break;
 		}
 	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (i == tp->n_threads) {
 		tp->started = true;
 		return;
