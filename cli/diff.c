@@ -414,6 +414,10 @@ static int run_diff(int argc, char **argv)
 	}
 	if (!a.draw.output && !a.draw.format && !a.draw.open)
 		a.draw.format = "text";
+	if (a.subtract && a.diff.width != DIFF_WIDTH_AFTER) {
+		tell("--subtract draws what is left of AFTER: it takes no --width-by");
+		return EXIT_USAGE;
+	}
 	if (a.subtract && !a.normalized)
 		a.diff.norm = DIFF_NONE;
 	c = draw_writer(&a.draw, &w);

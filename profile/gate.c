@@ -48,7 +48,7 @@ int gate_parse(struct gate *g, const char *text, struct error *err)
 	errno = 0;
 	g->limit = strtod(s, &end);
 	if (end == s || errno || !isfinite(g->limit) || (g->what != GATE_RATIO && *end++ != '%') ||
-	    *end)
+	    *end || (g->what == GATE_RATIO && g->limit < 0))
 		return error_set(err, "--fail-if=%s: %s", text, expected);
 	return 0;
 }

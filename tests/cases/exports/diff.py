@@ -69,6 +69,8 @@ with tempfile.TemporaryDirectory() as tmp:
     ok(status == 1 and "neither recording has a function 'absent'" in err, 'a condition on nothing is an error', err)
     status, out, err = diff(before, after, '--fail-if=x')
     ok(status == 2, 'a condition that is none is wrong usage', err)
+    status, out, err = diff(before, after, '--fail-if=same>x-1')
+    ok(status == 2, 'a negative ratio is wrong usage', err)
     status, out, err = diff(before, after, '--fail-if-regressed')
     ok(status == 1 and 'grown_[h]' in err and 'came' in err and 'shrunk' not in err and 'same' not in err, '--fail-if-regressed names them', err)
     status, out, err = diff(after, after, '--fail-if-regressed', '--fail-if=*>+0%')
@@ -106,6 +108,8 @@ with tempfile.TemporaryDirectory() as tmp:
     ok(b'5.00% of BEFORE' in run.stderr, 'what is less than nothing is told', run.stderr)
     status, out, err = diff('--subtract', '--normalize=total', before, after, '--format=folded')
     ok(out == 'app;main;came 1000\napp;main;grown_[h] 2000\n', '--subtract of shares', out)
+    status, out, err = diff('--subtract', '--width-by=before', before, after, '--format=folded')
+    ok(status == 2 and '--width-by' in err, 'what is left has one width only', err)
     status, out, err = diff('--subtract', after, before, '--format=folded', '--fail-if=gone>+1%')
     ok(status == 1 and out == 'app;main;gone 500\n' and '--fail-if=gone' in err, 'conditions hold for the comparison that it is of', out + err)
 
