@@ -1056,7 +1056,9 @@ static void count_flags(struct pipeline *p, u32 flags, u32 garbage, u64 n)
 		count_told(p, DIAG_GUEST_SAMPLES, n);
 	if (flags & CHAIN_TRUNCATED)
 		count_told(p, DIAG_TRUNCATED_STACK, n);
-	p->told[DIAG_GARBAGE_CONTEXT] += garbage * n;
+	if (garbage)
+		count_told(p, DIAG_GARBAGE_CONTEXT,
+			   n > UINT64_MAX / garbage ? UINT64_MAX : garbage * n);
 }
 
 static void count_at_node(struct pipeline *p, node_id node, u64 n)
