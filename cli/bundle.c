@@ -441,6 +441,7 @@ static int add_folder(struct bundler *b, struct error *err)
 		bool done = false;
 
 		if (!starts(names[i], "data")) {
+			tell("'%s' is left out: only files named data are a recording's", path);
 			done = true;
 		} else if (!b->draw.anonymous || strcmp(names[i], "data") != 0) {
 			done = bundle_add_file(&b->bundle, name, path);

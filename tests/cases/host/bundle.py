@@ -127,9 +127,14 @@ def same_elsewhere(what, path, *args, hide=(), want_name=None, host=False):
 # perf record --threads makes a folder.
 where = folder('threads', os.path.join(local, 'bin/cxx_fp'))
 shutil.copytree(os.path.join(local, 'threads_dir/perf.data'), os.path.join(where, 'perf.data'))
+with open(os.path.join(where, 'perf.data', 'kcore'), 'w') as f:
+    f.write('no data\n')
 out = same_elsewhere('a folder', os.path.join(where, 'perf.data'), hide=[where])
 with tarfile.open(out) as tar:
     check('a folder: all its files', {'perf.data/data', 'perf.data/data.0', 'perf.data/data.1'} <= set(tar.getnames()), tar.getnames())
+rc, _, err = xenflame('bundle', '--offline', os.path.join(where, 'perf.data'), '-o', out)
+with tarfile.open(out) as tar:
+    check('a folder: what is none of its data is left out, and told', rc == 0 and 'kcore' in err and 'perf.data/kcore' not in tar.getnames(), err)
 check('a folder: a slash at the end', xenflame('bundle', '--offline', '-q', os.path.join(where, 'perf.data') + '/', '-o', out)[0] == 0 and
       xenflame('--offline', out, '--format=folded')[:2] == xenflame('--offline', os.path.join(where, 'perf.data'), '--format=folded')[:2])
 rc, _, err = xenflame('bundle', '--offline', '--anonymous', os.path.join(where, 'perf.data'), '-o', out)
