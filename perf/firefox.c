@@ -21,6 +21,9 @@
 /* Stacks looked at, over all threads: one stack of the file may be many threads'. */
 #define WALK_MAX ((u64)1 << 26)
 
+/* The last version of the format that the facts above are of. */
+#define VERSION_MAX 70
+
 struct category {
 	u8 space;
 	const json_t *subcategories;
@@ -423,7 +426,7 @@ static int firefox_open(struct perf_reader *r, struct error *err)
 	struct firefox x = { .r = r };
 	struct stacks *s = stacks_new(r);
 	json_t *root = stacks_json_load(r, err);
-	const json_t *meta;
+	const json_t *meta, *version;
 	int ret = -1;
 
 	if (!root)
@@ -431,7 +434,8 @@ static int firefox_open(struct perf_reader *r, struct error *err)
 	x.root = root;
 	x.shared = json_object_get(root, "shared");
 	meta = json_object_get(root, "meta");
-	if (!json_is_integer(json_object_get(meta, "preprocessedProfileVersion"))) {
+	version = json_object_get(meta, "preprocessedProfileVersion");
+	if (!json_is_integer(version)) {
 		if (json_is_integer(json_object_get(meta, "version")))
 			error_set(err,
 				  "'%s': is a profile as Firefox makes it: open it in "
@@ -442,6 +446,11 @@ static int firefox_open(struct perf_reader *r, struct error *err)
 				  input_name(&r->in));
 		goto out;
 	}
+	if (json_integer_value(version) > VERSION_MAX)
+		diag_addf(r->diag, DIAG_NOTE, 1,
+			  "the profile's version is newer than %d, the last one known: compare "
+			  "its totals with profiler.firefox.com",
+			  VERSION_MAX);
 	read_categories(&x);
 	if (read_threads(&x, err))
 		goto out;

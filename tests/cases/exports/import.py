@@ -163,7 +163,10 @@ mixed['counters'] = [{'name': 'malloc', 'category': 'Memory', 'samples': columns
 r = subprocess.run([xenflame, '--offline', path('f.json', mixed), '--format=folded'], capture_output=True, check=False, timeout=60)
 ok(r.returncode == 0 and b'left out: 2 allocations, 4 markers, 1 counters; ' in r.stderr, 'allocations, markers and counters are left out and told', r.stderr)
 r = subprocess.run([xenflame, '--offline', path('f.json', versions[66]), '--format=folded'], capture_output=True, check=False, timeout=60)
-ok(r.returncode == 0 and b'left out' not in r.stderr, 'and nothing is told where there are none', r.stderr)
+ok(r.returncode == 0 and b'left out' not in r.stderr and b'newer' not in r.stderr, 'and nothing is told where there are none', r.stderr)
+newer = dict(versions[70], meta=dict(versions[70]['meta'], preprocessedProfileVersion=71))
+r = subprocess.run([xenflame, '--offline', path('f.json', newer), '--format=folded'], capture_output=True, check=False, timeout=60)
+ok(r.returncode == 0 and b'newer than 70' in r.stderr, 'a version that is not known yet is told', r.stderr)
 
 # What must not be believed.
 deep = b'{"name":"r","value":1,"children":[' * 3000 + b']}' * 3000
