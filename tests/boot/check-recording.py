@@ -213,8 +213,9 @@ def main():
     # Chains known from the workload's source: from Xen through the kernel to main.
     known = collections.Counter()
     whole = 0
-    ways = [('hypercall', 'entry_SYSCALL_64_after_hwframe', 'unmap_region'),
-            ('hypercall', 'entry_SYSCALL_64_after_hwframe', 'fork_child'),
+    # Some three seconds of each phase give at least ten of each of these.
+    ways = [('hypercall', 'entry_SYSCALL_64_after_hwframe', 'work_mmap'),
+            ('hypercall', 'entry_SYSCALL_64_after_hwframe', 'work_pipe'),
             ('hypercall', 'entry_SYSCALL_64_after_hwframe', 'work_privcmd'),
             ('hypercall', 'asm_exc_page_fault', 'touch_pages'),
             ('exception', 'entry_SYSCALL_64_after_hwframe', 'work_mmap')]
