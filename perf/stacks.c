@@ -215,24 +215,7 @@ int stacks_next(struct perf_reader *r, struct perf_item *item, struct error *err
 		s->chain.n = 0;
 		for (node = w->node; node; node = s->nodes.v[node].parent)
 			vec_push(&s->chain, s->nodes.v[node].frame);
-		memset(item, 0, sizeof(*item));
-		item->type = ITEM_SAMPLE;
-		item->time = PERF_NO_TIME;
-		item->sample = (struct perf_sample){
-			.time = PERF_NO_TIME,
-			.period = 1,
-			.count = w->whole,
-			.base_count = w->base,
-			.pid = PERF_NO_PID,
-			.tid = PERF_NO_PID,
-			.cpu = PERF_NO_CPU,
-			.vcpu = PERF_NO_CPU,
-			.event = w->event,
-			.text = true,
-			.chain = s->chain.v,
-			.chain_nr = (u32)s->chain.n,
-		};
-		text_count_sample(r, &item->sample);
+		text_give_stack(r, item, w->whole, w->base, w->event, s->chain.v, (u32)s->chain.n);
 		return 1;
 	}
 	return 0;

@@ -600,24 +600,8 @@ static int svg_next(struct perf_reader *r, struct perf_item *item, struct error 
 		vec_reserve(&sv->chain, sv->path.n);
 		for (i = (u32)sv->path.n; i-- > 0;)
 			sv->chain.v[sv->chain.n++] = sv->path.v[i];
-		memset(item, 0, sizeof(*item));
-		item->type = ITEM_SAMPLE;
-		item->time = PERF_NO_TIME;
-		item->sample = (struct perf_sample){
-			.time = PERF_NO_TIME,
-			.period = 1,
-			.count = node->self,
-			.base_count = node->base,
-			.pid = PERF_NO_PID,
-			.tid = PERF_NO_PID,
-			.cpu = PERF_NO_CPU,
-			.vcpu = PERF_NO_CPU,
-			.event = sv->event,
-			.text = true,
-			.chain = sv->chain.v,
-			.chain_nr = (u32)sv->chain.n,
-		};
-		text_count_sample(r, &item->sample);
+		text_give_stack(r, item, node->self, node->base, sv->event, sv->chain.v,
+				(u32)sv->chain.n);
 		return 1;
 	}
 	return sv->damage.msg[0] ? error_set(err, "%s", sv->damage.msg) : 0;

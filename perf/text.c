@@ -151,6 +151,29 @@ void text_count_sample(struct perf_reader *r, const struct perf_sample *s)
 		r->meta.last_time = s->time;
 }
 
+void text_give_stack(struct perf_reader *r, struct perf_item *item, u64 count, u64 base, u32 event,
+		     const u64 *chain, u32 n)
+{
+	memset(item, 0, sizeof(*item));
+	item->type = ITEM_SAMPLE;
+	item->time = PERF_NO_TIME;
+	item->sample = (struct perf_sample){
+		.time = PERF_NO_TIME,
+		.period = 1,
+		.count = count,
+		.base_count = base,
+		.pid = PERF_NO_PID,
+		.tid = PERF_NO_PID,
+		.cpu = PERF_NO_CPU,
+		.vcpu = PERF_NO_CPU,
+		.event = event,
+		.text = true,
+		.chain = chain,
+		.chain_nr = n,
+	};
+	text_count_sample(r, &item->sample);
+}
+
 /* ---- workers ---- */
 
 struct name_key {

@@ -147,5 +147,9 @@ void text_pipe_free(struct text_pipe *tp);
 u32 text_event(struct perf_reader *r, const char *name, size_t n);
 /* Takes a sample into first_time, last_time and the event's count. */
 void text_count_sample(struct perf_reader *r, const struct perf_sample *s);
+/* Makes *item a counted sample of a file that has stacks and no threads or times. `chain` of n
+ * frames, innermost first, is borrowed for as long as the item is used. */
+void text_give_stack(struct perf_reader *r, struct perf_item *item, u64 count, u64 base, u32 event,
+		     const u64 *chain, u32 n);
 
 #endif
