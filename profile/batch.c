@@ -70,12 +70,12 @@ static u64 median(u64 a, u64 b, u64 c)
  */
 static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed)
 {
-	VEC(struct range) todo = { 0 };
+	VEC(struct range) parts = { 0 };
 	u32 i;
 
-	vec_push(&todo, ((struct range){ 0, n, 0 }));
-	while (todo.n) {
-		struct range r = todo.v[--todo.n];
+	vec_push(&parts, ((struct range){ 0, n, 0 }));
+	while (parts.n) {
+		struct range r = parts.v[--parts.n];
 		struct item *x = v + r.first;
 		u32 less = 0, more = r.n;
 		u64 pivot, lot;
@@ -99,17 +99,17 @@ static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed)
 				i++;
 			}
 		}
-		vec_push(&todo, ((struct range){ r.first, less, r.depth }));
-		vec_push(&todo, ((struct range){ r.first + more, r.n - more, r.depth }));
+		vec_push(&parts, ((struct range){ r.first, less, r.depth }));
+		vec_push(&parts, ((struct range){ r.first + more, r.n - more, r.depth }));
 		if (more - less < 2 || !(u32)pivot)
 			continue;
 		for (i = less; i < more; i++) {
 			__builtin_prefetch(codes + x[MIN(i + 8, more - 1)].at + r.depth + 2);
 			x[i].key = load_key(codes + x[i].at + r.depth + 2);
 		}
-		vec_push(&todo, ((struct range){ r.first + less, more - less, r.depth + 2 }));
+		vec_push(&parts, ((struct range){ r.first + less, more - less, r.depth + 2 }));
 	}
-	vec_release(&todo);
+	vec_release(&parts);
 }
 
 void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
