@@ -29,6 +29,7 @@ extern const struct verb *const verbs[]; /* NULL-terminated */
 extern const struct verb verb_bundle;
 extern const struct verb verb_diff;
 extern const struct verb verb_doctor;
+extern const struct verb verb_help;
 extern const struct verb verb_push;
 extern const struct verb verb_record;
 extern const struct verb verb_render;

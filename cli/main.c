@@ -9,8 +9,8 @@
 #include "cli/cli.h"
 
 const struct verb *const verbs[] = {
-	&verb_render, &verb_bundle, &verb_diff, &verb_doctor,
-	&verb_record, &verb_report, &verb_push, NULL,
+	&verb_render, &verb_bundle, &verb_diff, &verb_doctor, &verb_record,
+	&verb_report, &verb_push,   &verb_help, NULL,
 };
 
 void tell(const char *fmt, ...)
@@ -57,9 +57,105 @@ static int finish(int status)
 	return status == EXIT_DONE ? EXIT_FAILED : status;
 }
 
-int main(int argc, char **argv)
+static const struct verb *verb_by_name(const char *name)
 {
 	size_t i;
+
+	for (i = 0; verbs[i] && strcmp(verbs[i]->name, name) != 0; i++)
+		;
+	return verbs[i];
+}
+
+#define WORD_MAX 16
+
+/* How many letters are to be put in, left out, replaced, or swapped with the next one to make `a`
+ * into `b`; both shorter than WORD_MAX. */
+static size_t letters_apart(const char *a, const char *b)
+{
+	size_t d[WORD_MAX][WORD_MAX], n = strlen(a), m = strlen(b), i, k;
+
+	for (i = 0; i <= n; i++)
+		d[i][0] = i;
+	for (k = 0; k <= m; k++)
+		d[0][k] = k;
+	for (i = 1; i <= n; i++)
+		for (k = 1; k <= m; k++) {
+			d[i][k] = MIN(d[i - 1][k - 1] + (a[i - 1] != b[k - 1]),
+				      MIN(d[i - 1][k], d[i][k - 1]) + 1);
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				d[i][k] = MIN(d[i][k], d[i - 2][k - 2] + 1);
+		}
+	return d[n][m];
+}
+
+/* The verb that a mistyped or shortened one may stand for, or NULL. */
+static const struct verb *verb_near(const char *word)
+{
+	const struct verb *best = NULL;
+	size_t least = SIZE_MAX, n = strlen(word), i;
+
+	for (i = 0; n < WORD_MAX && verbs[i]; i++) {
+		const char *name = verbs[i]->name;
+		size_t d = n > 1 && !strncmp(name, word, n) ? 1 : letters_apart(word, name);
+
+		if (d <= strlen(name) / 3 && d < least) {
+			least = d;
+			best = verbs[i];
+		}
+	}
+	return best;
+}
+
+/* Whether the first argument was meant as a verb: a word that no file here is named. */
+static bool is_mistyped(const char *arg)
+{
+	const char *p;
+
+	for (p = arg; *p >= 'a' && *p <= 'z'; p++)
+		;
+	return *arg && !*p && access(arg, F_OK) && errno == ENOENT;
+}
+
+/* Tells it, and the verb that may be meant. */
+static int no_verb(const char *word, const char *problem)
+{
+	const struct verb *near = verb_near(word);
+
+	if (near)
+		tell("'%s' is %s; did you mean 'xenflame %s'?", word, problem, near->name);
+	else
+		tell("'%s' is %s; 'xenflame help' lists the verbs", word, problem);
+	return EXIT_USAGE;
+}
+
+static int run_help(int argc, char **argv)
+{
+	char name[WORD_MAX], option[] = "--help", *args[] = { name, option, NULL };
+	const struct verb *v = &verb_render;
+
+	if (argc == 2 && strcmp(argv[1], "-h") != 0 && strcmp(argv[1], option) != 0)
+		v = verb_by_name(argv[1]);
+	if (argc > 2) {
+		tell("usage: xenflame help [VERB]");
+		return EXIT_USAGE;
+	}
+	if (!v)
+		return no_verb(argv[1], "no verb");
+	if (v == &verb_help)
+		v = &verb_render;
+	snprintf(name, sizeof(name), "%s", v->name);
+	return v->run(2, args);
+}
+
+const struct verb verb_help = {
+	.name = "help",
+	.help = "this text, or that of a verb: xenflame help VERB",
+	.run = run_help,
+};
+
+int main(int argc, char **argv)
+{
+	const struct verb *v = NULL;
 
 	reserve_standard_streams();
 
@@ -70,8 +166,10 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 
 	if (argc > 1)
-		for (i = 0; verbs[i]; i++)
-			if (!strcmp(argv[1], verbs[i]->name))
-				return finish(verbs[i]->run(argc - 1, argv + 1));
+		v = verb_by_name(argv[1]);
+	if (v)
+		return finish(v->run(argc - 1, argv + 1));
+	if (argc > 1 && is_mistyped(argv[1]))
+		return no_verb(argv[1], "neither a verb nor a file that is here");
 	return finish(verb_render.run(argc, argv));
 }

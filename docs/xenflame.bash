@@ -79,6 +79,10 @@ _xenflame()
 		;;
 	*)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		if [[ $COMP_CWORD == 1 || ( $COMP_CWORD == 2 && $prev == help ) ]]; then
+			mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(xenflame --help 2>/dev/null |
+				sed -n '/^Verbs/,/^$/s/^  \([a-z]*\) .*/\1/p')" -- "$cur")
+		fi
 		;;
 	esac
 }

@@ -271,6 +271,17 @@ def main():
     for verb in ('diff', 'doctor', 'report', 'render'):
         p = run(verb, '--bogus')
         check(f'{verb}: an unknown option', None if p.returncode == 2 and f"'xenflame {verb} --help'".encode() in p.stderr else p.stderr)
+    for word, near in (('dif', 'diff'), ('reprot', 'report'), ('rec', 'record'), ('doctr', 'doctor'), ('psuh', 'push')):
+        p = run(word, 'a', 'b', '-o', os.path.join(tmp, 'n.svg'), cwd=here)
+        check(f'{word}: the verb that is meant', None if p.returncode == 2 and f"did you mean 'xenflame {near}'".encode() in p.stderr else p.stderr)
+    for args in (['stacks'], ['help', 'stacks']):
+        p = run(*args, cwd=here)
+        check(f"{' '.join(args)}: no verb is near", None if p.returncode == 2 and b"'xenflame help' lists the verbs" in p.stderr else p.stderr)
+    shutil.copy(shallow, os.path.join(here, 'dif'))
+    p = run('dif', '-q', '--format=folded', '-o', '-', cwd=here)
+    equal('a file with such a name', (p.returncode, p.stdout), (0, b'x;f_[h] 5\nx;g 2\n'))
+    p = run('dif.folded', cwd=here)
+    check('a name of a file is no verb', None if p.returncode == 1 and b'No such file' in p.stderr else (p.returncode, p.stderr))
     for verb in (['diff', 'a'], ['report'], ['push', '--to=http://127.0.0.1:9'], ['bundle']):
         wrong = '--input-format=mud' if verb == ['bundle'] else '--pid=x'
         p = run(*verb, 'absent', wrong)
