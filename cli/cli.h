@@ -175,8 +175,8 @@ void draw_drop_identifying_facts(struct run *r);
 
 /* ---- quality (quality.c) ---- */
 
-/* One line each on standard error. */
-void quality_tell(const struct run *r);
+/* One line each on standard error; with the recording that they are of, unless it is NULL. */
+void quality_tell(const struct run *r, const char *recording);
 bool quality_has_strict(const struct run *r);
 /* Takes a condition; an unknown name or other syntax is an error. */
 int quality_gate_parse(struct quality_gate *g, const char *text, struct error *err) MUST_CHECK;

@@ -226,6 +226,14 @@ static bool side_has_strict(const struct side *s)
 	return i < s->n;
 }
 
+static void side_tell(const struct side *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		quality_tell(&s->runs[i], s->files[i]);
+}
+
 /* "new.data", "new.data and 2 more"; with folders where the names alone are the same. */
 static void put_side(struct buf *b, const struct side *s, bool folders)
 {
@@ -288,7 +296,6 @@ static int compare(struct diff_args *a, const struct render_writer *w, struct si
 	struct diff_input in;
 	bool holds = false, degraded = false;
 	int ret = EXIT_FAILED;
-	size_t i;
 
 	if (side_read(before, &a->draw.pipe, &err) || side_read(after, &a->draw.pipe, &err))
 		goto out;
@@ -313,10 +320,8 @@ static int compare(struct diff_args *a, const struct render_writer *w, struct si
 	degraded = a->draw.strict && (side_has_strict(before) || side_has_strict(after));
 out:
 	if (!a->draw.quiet) {
-		for (i = 0; i < before->n; i++)
-			quality_tell(&before->runs[i]);
-		for (i = 0; i < after->n; i++)
-			quality_tell(&after->runs[i]);
+		side_tell(before);
+		side_tell(after);
 	}
 	if (err.msg[0])
 		tell("%s", err.msg);

@@ -758,7 +758,7 @@ static int push(struct push_args *a, const char *path)
 	degraded = a->draw.strict && quality_has_strict(&run);
 out:
 	if (!a->draw.quiet)
-		quality_tell(&run);
+		quality_tell(&run, NULL);
 	if (err.msg[0])
 		tell("%s", err.msg);
 	else if (degraded)

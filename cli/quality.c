@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-void quality_tell(const struct run *r)
+void quality_tell(const struct run *r, const char *recording)
 {
 	struct buf b = BUF_INIT;
 	size_t i;
@@ -13,6 +13,8 @@ void quality_tell(const struct run *r)
 		const struct diag_entry *e = &r->diag.entries.v[i];
 
 		buf_clear(&b);
+		if (recording)
+			buf_printf(&b, "'%s': ", recording);
 		diag_format(&r->diag, e, &b);
 		tell("%s%s", diag_is_strict(e->kind) ? "warning: " : "note: ", buf_str(&b));
 	}

@@ -720,7 +720,7 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 	degraded = a->strict && quality_has_strict(&run);
 out:
 	if (!a->quiet)
-		quality_tell(&run);
+		quality_tell(&run, NULL);
 	if (err.msg[0])
 		tell("%s", err.msg);
 	else if (degraded && !a->quiet)

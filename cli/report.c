@@ -614,7 +614,7 @@ static int report(struct report *r, const char *path)
 out:
 	if (err.msg[0]) {
 		if (!r->draw.quiet)
-			quality_tell(&run);
+			quality_tell(&run, NULL);
 		tell("%s", err.msg);
 	} else if (degraded) {
 		tell("--strict: the report has warnings");

@@ -163,6 +163,12 @@ with tempfile.TemporaryDirectory() as tmp:
     for files in ((before, 'absent'), ('absent', after), (before, before, '--', after, 'absent')):
         status, out, err = diff(*files)
         ok(status == 1 and err == "xenflame: 'absent': cannot open: No such file or directory\n", f'{files[-2:]}: a file that is not there', (status, err))
+    odd = made('odd.folded', 'app;f 10\nno count here\n')
+    for files, named in (((before, odd), [before, odd]), ((odd, before), [odd, before]), ((odd, '--', odd, after), [odd, odd, after])):
+        run = subprocess.run([xenflame, 'diff', *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8')
+        lines = [re.match(r"xenflame: (warning|note): '([^']*)': (1 line not understood|\d+ of the hypervisor samples)", x) for x in run.stderr.splitlines()]
+        ok([x and x[2] for x in lines] == named and all((x[1] == 'warning') == (x[2] == odd) for x in lines),
+           f'remarks tell which recording they are of: {len(named)}', run.stderr)
     n = j['nodes']
     label = [None if f is None else j['frames'][f]['label'] for f in n['frame']]
     at = label.index('gone')
