@@ -109,6 +109,7 @@ int quality_gate_parse(struct quality_gate *g, const char *text, struct error *e
 
 size_t quality_gates_check(const struct quality_gate *gates, size_t n, const struct run *r)
 {
+	struct buf of = BUF_INIT;
 	size_t i, k, failed = 0;
 
 	for (i = 0; i < n; i++) {
@@ -126,12 +127,15 @@ size_t quality_gates_check(const struct quality_gate *gates, size_t n, const str
 		if (!(share > g->limit))
 			continue;
 		failed++;
-		tell("%s: %.2f %% (%" PRIu64 " of %" PRIu64 " %s), against --fail-if=%s",
-		     gate_name(g->kind), share, part, whole,
-		     is_unresolved(g->kind)       ? "frames"
-		     : g->kind == DIAG_CPU_UNSEEN ? "processors"
-						  : "samples",
-		     g->text);
+		buf_clear(&of);
+		buf_plural(&of,
+			   is_unresolved(g->kind)       ? "%n frame{|s}"
+			   : g->kind == DIAG_CPU_UNSEEN ? "%n processor{|s}"
+							: "%n sample{|s}",
+			   whole, "");
+		tell("%s: %.2f %% (%" PRIu64 " of %s), against --fail-if=%s", gate_name(g->kind),
+		     share, part, buf_str(&of), g->text);
 	}
+	buf_release(&of);
 	return failed;
 }

@@ -571,7 +571,7 @@ static int svg_open(struct perf_reader *r, struct error *err)
 		 : read_picture(r, p, n, sv, err))
 		return -1;
 	r->in.consumed = r->in.size;
-	if (!sv->tree.unit || !*sv->tree.unit)
+	if (!sv->tree.unit || !*sv->tree.unit || !strcmp(sv->tree.unit, "sample"))
 		sv->event = text_event(r, "samples", 7);
 	else
 		sv->event = text_event(r, sv->tree.unit, strlen(sv->tree.unit));

@@ -146,6 +146,8 @@ double label_width(const char *s, size_t n, const char *font, double size);
 
 /* 1234567 -> "1,234,567", scaled by opts->factor. */
 void buf_count(struct buf *b, u64 v, const struct render_opts *opts);
+/* The same with what is counted: "1,234,567 samples", "1 sample". */
+void buf_weight(struct buf *b, u64 v, const struct render_opts *opts, const struct profile *p);
 /* "12.34%" */
 void buf_share(struct buf *b, u64 part, u64 whole);
 

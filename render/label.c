@@ -59,6 +59,18 @@ void buf_count(struct buf *b, u64 v, const struct render_opts *opts)
 	}
 }
 
+void buf_weight(struct buf *b, u64 v, const struct render_opts *opts, const struct profile *p)
+{
+	const char *unit = opt_count_name(opts, p);
+	size_t at = b->n;
+
+	buf_count(b, v, opts);
+	if (b->n == at + 1 && b->p[at] == '1' && !strcmp(unit, "samples"))
+		unit = "sample";
+	buf_putc(b, ' ');
+	buf_puts(b, unit);
+}
+
 void buf_share(struct buf *b, u64 part, u64 whole)
 {
 	buf_f(b, whole ? 100.0 * (double)part / (double)whole : 0, 2);
@@ -122,9 +134,7 @@ void box_tip(struct buf *b, const struct render_input *in, const struct render_o
 
 	box_name(b, in, opts, node);
 	buf_puts(b, " (");
-	buf_count(b, n->total, opts);
-	buf_putc(b, ' ');
-	buf_puts(b, opt_count_name(opts, in->profile));
+	buf_weight(b, n->total, opts, in->profile);
 	buf_puts(b, ", ");
 	buf_share(b, n->total, opt_total(opts, in->view));
 	buf_putc(b, ')');

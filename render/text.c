@@ -92,9 +92,7 @@ static void put_head(struct buf *b, const struct render_input *in, const struct 
 			 strtab_get(in->profile->strings, in->profile->events.v[v->event].name));
 	}
 	buf_puts(&line, ", ");
-	buf_count(&line, total, opts);
-	buf_putc(&line, ' ');
-	buf_puts(&line, opt_count_name(opts, in->profile));
+	buf_weight(&line, total, opts, in->profile);
 	put_clean(b, line.p, line.n, columns);
 	buf_putc(b, '\n');
 	if (opts->subtitle) {

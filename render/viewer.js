@@ -664,6 +664,12 @@ function count(v)
 	return String(v).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
+/* "1 function", "2 functions" */
+function counted(n, one)
+{
+	return count(n) + " " + one + (n === 1 ? "" : "s");
+}
+
 function share(part, whole)
 {
 	return whole > 0 ? (100 * part / whole).toFixed(2) + "%" : "0%";
@@ -1347,7 +1353,7 @@ class HeatPane {
 		});
 		this.canvas.addEventListener("pointermove", (e) => {
 			const k = this.at(e), t = this.t;
-			this.v.line.textContent = (k * t.cell).toFixed(3) + " s: " + count(this.v.scaled(t.heat[k])) + " " + this.v.unit;
+			this.v.line.textContent = (k * t.cell).toFixed(3) + " s: " + this.v.weight(t.heat[k]);
 			if (this.start !== undefined) {
 				this.end = k;
 				this.draw();
@@ -1539,7 +1545,7 @@ class Viewer {
 		this.root = el("div", { class: "xf", lang: "en" },
 			el("header", null,
 				el("div", { class: "xf-head" }, el("h1", null, d.title || "Flame graph"),
-					el("span", { class: "xf-sub" }, [d.subtitle, d.event, count(this.scaled(this.total)) + " " + this.unit].filter(Boolean).join(" · ")),
+					el("span", { class: "xf-sub" }, [d.subtitle, d.event, this.weight(this.total)].filter(Boolean).join(" · ")),
 					el("span", { class: "xf-grow" }),
 					el("span", { class: "xf-group" }, ...[this.qualityButton, this.viewsButton, this.aboutButton, this.helpButton, this.themeButton].filter(Boolean))),
 				el("div", { class: "xf-bar" },
@@ -1569,6 +1575,12 @@ class Viewer {
 	scaled(v)
 	{
 		return this.factor === 1 ? v : Math.round(v * this.factor * 100) / 100;
+	}
+	weight(v)
+	{
+		const n = this.scaled(v);
+
+		return this.unit === "samples" ? counted(n, "sample") : count(n) + " " + this.unit;
 	}
 	/* Width of a character, once: labels are cut by it. */
 	measure()
@@ -2152,7 +2164,7 @@ class Viewer {
 		if (z || this.tree.total[0] !== this.total)
 			text.unshift(share(z ? this.matched(t, z) : all, t.total[z]) + " of the view");
 		this.foundText.textContent = "matched: " + text.join(", ");
-		this.foundText.title = count(this.scaled(all)) + " " + this.unit + ", " + count(this.foundFrames) + " functions";
+		this.foundText.title = this.weight(all) + ", " + counted(this.foundFrames, "function");
 	}
 	/* Selects the next (1) or previous (-1) match of the view, outermost boxes only. */
 	step(way)
@@ -2186,12 +2198,11 @@ class Viewer {
 	facts(pane, node)
 	{
 		const t = pane.tree, m = this.model, f = t.frame[node], whole = this.total, view = t.total[pane.zoom];
-		const num = (v) => count(this.scaled(v)) + " " + this.unit;
-		const shares = [num(t.total[node]), share(t.total[node], whole) + " of all"];
+		const shares = [this.weight(t.total[node]), share(t.total[node], whole) + " of all"];
 
 		if (view !== whole)
 			shares.push(share(t.total[node], view) + " of the view");
-		shares.push("self " + num(t.self[node]) + (t.self[node] ? " (" + share(t.self[node], whole) + ")" : ""));
+		shares.push("self " + this.weight(t.self[node]) + (t.self[node] ? " (" + share(t.self[node], whole) + ")" : ""));
 		if (t.baseTotal)
 			shares.push(this.difference(t, node));
 		const about = [];
@@ -2398,7 +2409,7 @@ class Viewer {
 			return;
 		}
 		const d = this.d, facts = d.facts.slice();
-		facts.unshift(["total", count(this.scaled(this.total)) + " " + this.unit], ["boxes", count(this.whole.n - 1)], ["functions", count(this.model.own)]);
+		facts.unshift(["total", this.weight(this.total)], ["boxes", count(this.whole.n - 1)], ["functions", count(this.model.own)]);
 		if (d.event)
 			facts.unshift(["event", d.event]);
 		if (d.notes)
@@ -2452,7 +2463,7 @@ class Viewer {
 				el("td", null, m.module(f)), el("td", { class: "xf-hide-narrow" }, m.flags[f] & GROUP ? "" : m.cls[f] === 3 ? "JIT" : m.space(f))));
 		const more = rows.length - this.tableMore;
 		fill(this.tableWrap, el("table", null,
-			el("caption", null, count(rows.length) + " functions; self: the function itself, total: with all that it called" +
+			el("caption", null, counted(rows.length, "function") + "; self: the function itself, total: with all that it called" +
 				(base ? "; in percent of the whole, * is beyond noise, and what is surest comes first" : "") +
 				(this.found ? "; those that match the search" : "")),
 			el("thead", null, el("tr", null, ...heads, head("name", "Function"), head("module", "Module"),
@@ -2529,7 +2540,7 @@ class Viewer {
 		this.callers.setTree(callers, 0);
 		this.callees.setTree(callees, 0);
 		fill(this.sandHead, el("b", null, m.title[s.sand]), el("span", { class: "xf-sub" }, [m.module(s.sand), m.where(s.sand),
-			count(this.scaled(callees.total[0])) + " " + this.unit, share(callees.total[0], this.total) + " of all",
+			this.weight(callees.total[0]), share(callees.total[0], this.total) + " of all",
 			"self " + share(callees.self[0], this.total)].filter(Boolean).join(" · ")),
 			el("button", { type: "button", click: () => {
 				this.searchFor(m.title[s.sand]);

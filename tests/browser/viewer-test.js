@@ -547,6 +547,10 @@ async function groups(browser) {
 	// A sample without a time is of an unknown group, not lost; no group of what the file does not tell.
 	page = await t.open(browser, `file://${t.graph('html', 'timed')}#g=pid`);
 	t.equal(await tops(page), { 'pid 1': 1000, 'pid ?': 1 }, 'samples without a time');
+	await page.keyboard.press('ArrowUp');
+	await page.keyboard.press('ArrowUp');
+	await page.keyboard.press('ArrowRight');
+	t.match(await line(page), /^pid \?[^]*\s1 sample · 0\.10% of all · self 0 samples$/, 'one sample, no samples');
 	await page.context().close();
 
 	// Several events: they are the groups at first. By make_events() of make-graph.c.

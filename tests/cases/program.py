@@ -271,6 +271,12 @@ def main():
     for verb in ('diff', 'doctor', 'report', 'render'):
         p = run(verb, '--bogus')
         check(f'{verb}: an unknown option', None if p.returncode == 2 and f"'xenflame {verb} --help'".encode() in p.stderr else p.stderr)
+    one = os.path.join(tmp, 'one.folded')
+    with open(one, 'w', encoding='ascii') as f:
+        f.write('x;f_[h] 1\n')
+    for name, said in (('text', rb'^Flame graph: samples, 1 sample\n'), ('svg', rb'<title>all \(1 sample, 100%\)')):
+        p = run(one, f'--format={name}', '--fail-if=hv_depth_1>5%', '-o', '-')
+        check(f'one sample, as {name}', None if re.search(said, p.stdout) and b' (1 of 1 sample), ' in p.stderr else (p.stdout[-300:], p.stderr))
     for word, near in (('dif', 'diff'), ('reprot', 'report'), ('rec', 'record'), ('doctr', 'doctor'), ('psuh', 'push')):
         p = run(word, 'a', 'b', '-o', os.path.join(tmp, 'n.svg'), cwd=here)
         check(f'{word}: the verb that is meant', None if p.returncode == 2 and f"did you mean 'xenflame {near}'".encode() in p.stderr else p.stderr)

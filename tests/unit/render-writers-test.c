@@ -167,7 +167,7 @@ static void test_options(void)
 	make_view(stacks, ARRAY_SIZE(stacks)); /* 1 + 2 + 3 */
 	write_to(&b, "svg", &o);
 	OK(strstr(buf_str(&b), "width=\"1200\"") != NULL);
-	OK(strstr(buf_str(&b), "<title>hv_[h] (1 samples, 16.67%)&#10;xen-syms") != NULL);
+	OK(strstr(buf_str(&b), "<title>hv_[h] (1 sample, 16.67%)&#10;xen-syms") != NULL);
 	OK(strstr(buf_str(&b), ">Flame graph</text>") != NULL);
 	OK(strstr(buf_str(&b), " style=") == NULL);
 	OK(strstr(buf_str(&b), " onload=") == NULL && strstr(buf_str(&b), " onclick=") == NULL);

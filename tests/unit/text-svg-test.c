@@ -104,6 +104,21 @@ static void test_inferno(void)
 	STR_EQ(read_svg(text, 0), "c 2999996\nc;x 1\nc;y 2\nd;z 1\n");
 }
 
+/* The unit is the same where the first box has one of it. */
+static void test_one_sample(void)
+{
+	static const char text[] = HEAD "<g ><title>b (1 sample, 50%)</title><rect x=\"10\" "
+					"y=\"49\" width=\"590\" height=\"15.0\" /></g>\n"
+					"<g ><title>c (1 sample, 50%)</title><rect x=\"600\" "
+					"y=\"49\" width=\"590\" height=\"15.0\" /></g>\n"
+					"<g ><title>all (2 samples, 100%)</title><rect x=\"10\" "
+					"y=\"65\" width=\"1180\" height=\"15.0\" /></g>\n"
+					"</svg>\n";
+
+	STR_EQ(read_svg(text, DUMP_ALL | DUMP_EVENT),
+	       "samples;b{none root} 1\nsamples;c{none root} 1\n");
+}
+
 /* The first flamegraph.pl. */
 static void test_mouseover(void)
 {
@@ -261,6 +276,7 @@ int main(void)
 	test_flamegraph_pl();
 	test_icicle();
 	test_inferno();
+	test_one_sample();
 	test_mouseover();
 	test_hostile();
 #endif
