@@ -646,9 +646,30 @@ int draw_into(struct run *r, const struct draw_args *a, const struct render_writ
 	return w->write(out, &in, &opts, err);
 }
 
+/* The output first: when it cannot be written, the palette stays as it was. */
+static int close_output(struct out *out, const char *palette_file, const struct buf *colors,
+			struct error *err)
+{
+	struct out palette;
+
+	if (!colors->n)
+		return out_close(out, err);
+	if (out_open(&palette, palette_file, err)) {
+		out_abort(out);
+		return -1;
+	}
+	out_write(&palette, colors->p, colors->n);
+	if (out_close(out, err)) {
+		out_abort(&palette);
+		return -1;
+	}
+	return out_close(&palette, err);
+}
+
 int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w,
 	       const struct view *v, struct error *err)
 {
+	struct buf colors = BUF_INIT;
 	struct out out;
 	int rc = -1;
 
@@ -665,13 +686,16 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 			  w->name, r->profile.weight_scale);
 	if (a->open && !a->output && make_temporary(a, w, err))
 		return -1;
+	a->render.palette_text = &colors;
 	if (!out_open(&out, a->output ? a->output : "-", err)) {
 		rc = draw_into(r, a, w, v, &out, err);
 		if (rc)
 			out_abort(&out);
 		else
-			rc = out_close(&out, err);
+			rc = close_output(&out, a->render.palette_file, &colors, err);
 	}
+	a->render.palette_text = NULL;
+	buf_release(&colors);
 	if (a->tmp[0]) {
 		if (rc)
 			temp_remove(a->tmp);

@@ -425,21 +425,17 @@ static int cmp_fixed(const void *pa, const void *pb)
 	return c ? c : (a->len > b->len) - (a->len < b->len);
 }
 
-static int fixed_write(struct fixed_colors *fc, const char *path, struct error *err)
+static void fixed_write(struct fixed_colors *fc, struct buf *b)
 {
-	struct out o;
 	size_t i;
 
-	if (out_open(&o, path, err))
-		return -1;
 	qsort(fc->v.v, fc->v.n, sizeof(*fc->v.v), cmp_fixed);
 	for (i = 0; i < fc->v.n; i++) {
 		const struct fixed *f = &fc->v.v[i];
 
-		out_write(&o, f->name, f->len);
-		out_printf(&o, "->rgb(%u,%u,%u)\n", f->c.r, f->c.g, f->c.b);
+		buf_put(b, f->name, f->len);
+		buf_printf(b, "->rgb(%u,%u,%u)\n", f->c.r, f->c.g, f->c.b);
 	}
-	return out_close(&o, err);
 }
 
 /* The colour of a name; `own` becomes it when it has none yet. */
@@ -639,8 +635,9 @@ int palette_init(struct palette *p, const struct render_input *in, const struct 
 		}
 		p->frame[id] = add_color(p, &ix, own);
 	}
-	if (fixed.grown && fixed_write(&fixed, opts->palette_file, err))
-		goto out;
+	/* Boxes of a comparison have the colours of what changed: the functions' are not drawn. */
+	if (fixed.grown && opts->palette_text && !in->view->is_diff)
+		fixed_write(&fixed, opts->palette_text);
 	p->root = add_color(p, &ix, xen_base[CLASS_OTHER]);
 	for (i = 0; i < CLASS_NR; i++) {
 		struct frame f = { 0, 0, 0, 0, SPACE_NONE, 0 };

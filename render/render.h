@@ -55,8 +55,10 @@ struct render_opts {
 	const char *name_type;    /* NULL: "Function:" */
 	const char *colors;       /* palette name; NULL: "xen" */
 	const char *background;   /* colour or palette of backgrounds; NULL: by palette */
-	const char *palette_file; /* lines "function->rgb(r,g,b)": colours of these functions;
-				     others are added to it; or NULL */
+	const char *palette_file; /* lines "function->rgb(r,g,b)": colours of these functions; or
+				     NULL */
+	struct buf *palette_text; /* takes what palette_file is to hold, once functions were drawn
+				     that it does not name; or NULL */
 	u64 total;                /* what is 100 %, when it is more than the sum; 0: the sum */
 	double factor;            /* numbers are shown multiplied by it; 0: 1 */
 	bool negate;              /* diff: shrunk is orange, grown is blue */

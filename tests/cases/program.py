@@ -212,6 +212,29 @@ def main():
     p = run('-q', '--open', '-o', os.path.join(tmp, 'o.svg'), example, env={'BROWSER': '/nonexistent'})
     check('--open without a browser', None if p.returncode == 1 and b'BROWSER' in p.stderr else p.stderr)
 
+    colors, picture = os.path.join(tmp, 'colors.map'), os.path.join(tmp, 'colored.svg')
+    with open(colors, 'w', encoding='ascii') as f:
+        f.write('g->rgb(1,2,3)\n')
+    other = os.path.join(tmp, 'other.folded')
+    with open(other, 'w', encoding='ascii') as f:
+        f.write('x;new_function 5\n')
+    for what, args in (('a comparison', ['diff', shallow, other, '-o', picture]), ('an output that cannot be', [other, '-o', os.path.join(tmp, 'no', 'x.svg')]),
+                       ('an output that is full', [other, '-o', '/dev/full', '--format=svg']), ('nothing to draw', [other, '--only=absent', '-o', picture])):
+        if args[2] == '/dev/full' and not os.path.exists('/dev/full'):
+            continue
+        p = run(*args, '-q', f'--palette-file={colors}')
+        check(f'the palette file stays: {what}', None if p.returncode == (args[0] != 'diff') and open(colors, encoding='ascii').read() == 'g->rgb(1,2,3)\n'
+              and not glob.glob(colors + '?*') else (p.returncode, p.stderr, open(colors, encoding='ascii').read()))
+    p = run(other, '-q', f'--palette-file={os.path.join(tmp, "no", "colors.map")}', '-o', os.path.join(tmp, 'uncolored.svg'))
+    check('a palette file that cannot be: no output', None if p.returncode == 1 and b'colors.map' in p.stderr and not glob.glob(os.path.join(tmp, 'uncolored*')) else p.stderr)
+    for name in ('svg', 'html', 'png'):
+        os.truncate(colors, 0)
+        p = run(shallow, '-q', '--colors=hot', f'--palette-file={colors}', '-o', os.path.join(tmp, f'colored.{name}'))
+        if b'names no format' in p.stderr:
+            continue
+        with open(colors, encoding='ascii') as f:
+            check(f'functions without a colour are added: {name}', None if re.fullmatch(r'f_\[h\]->rgb\(.*\)\ng->rgb\(.*\)\nx->rgb\(.*\)\n', f.read()) else p.stderr)
+
     # It waits for the file of colours when its output has been begun.
     fifo = os.path.join(tmp, 'fifo')
     os.mkfifo(fifo)
