@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -252,10 +253,22 @@ static int take_header(struct push_args *a, const char *arg)
 
 static int take_own(struct push_args *a, int id, const char *arg)
 {
+	static const char *const schemes[] = { "http://", "https://" };
 	u64 v = 0;
 
 	switch (id) {
-	case OPT_TO: a->to = arg; return 0;
+	case OPT_TO:
+		for (v = 0; v < ARRAY_SIZE(schemes); v++)
+			if (!strncasecmp(arg, schemes[v], strlen(schemes[v])) &&
+			    arg[strlen(schemes[v])])
+				break;
+		if (v == ARRAY_SIZE(schemes)) {
+			/* Not repeated: it may hold a password. */
+			tell("--to: expected an address that begins with http:// or https://");
+			return -1;
+		}
+		a->to = arg;
+		return 0;
 	case OPT_AS:
 		for (v = 0; v < ARRAY_SIZE(kinds) && strcmp(kinds[v].name, arg); v++)
 			;
