@@ -154,6 +154,26 @@ static bool add_symbol_file(struct bundler *b, const struct sym_file_info *f, bo
 	return add_file(b, base, f->path);
 }
 
+/* Whether `path` is a link from its folder to elsewhere: a recording that somebody else has made
+ * must not fetch files of this machine. */
+static bool leads_out(const char *folder, const char *path)
+{
+	char *from, *to;
+	struct stat st;
+	size_t n;
+	bool out;
+
+	if (lstat(path, &st) || !S_ISLNK(st.st_mode))
+		return false;
+	from = realpath(folder, NULL);
+	to = realpath(path, NULL);
+	n = from ? strlen(from) : 0;
+	out = !n || !to || strncmp(to, from, n) != 0 || (from[n - 1] != '/' && to[n] != '/');
+	free(from);
+	free(to);
+	return out;
+}
+
 /* What lies beside the recording, or in this machine's /sys, and says which build the files are of.
  */
 static void add_beside(struct bundler *b, const char *name, const char *here)
@@ -162,9 +182,12 @@ static void add_beside(struct bundler *b, const char *name, const char *here)
 	struct buf data = BUF_INIT;
 	struct host *h;
 
-	if (file_exists(path))
-		bundle_add_file(&b->bundle, name, path);
-	else if (b->is_this_host && (h = host_new(NULL, NULL))) {
+	if (file_exists(path)) {
+		if (!leads_out(b->dir, path))
+			bundle_add_file(&b->bundle, name, path);
+		else if (!b->draw.quiet)
+			tell("warning: '%s' is left out: it is a link to another folder", path);
+	} else if (b->is_this_host && (h = host_new(NULL, NULL))) {
 		if (!host_read(h, here, &data) && data.n)
 			bundle_add_data(&b->bundle, name, data.p, data.n);
 		host_free(h);
@@ -441,8 +464,12 @@ static int add_folder(struct bundler *b, struct error *err)
 		bool done = false;
 
 		if (!starts(names[i], "data")) {
-			tell("'%s' is left out: only files named data are a recording's", path);
+			if (!b->draw.quiet)
+				tell("'%s' is left out: only files named data are a recording's",
+				     path);
 			done = true;
+		} else if (leads_out(b->path, path)) {
+			error_set(err, "'%s': is a link to another folder: expected a file", path);
 		} else if (!b->draw.anonymous || strcmp(names[i], "data") != 0) {
 			done = bundle_add_file(&b->bundle, name, path);
 		} else if (!file_map_open(&map, path, 0, err)) {

@@ -147,6 +147,34 @@ rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', os.path.join(wher
 check('a folder without dumps: --strip-stacks leaves it', rc == 0 and xenflame('--offline', out, '--format=folded')[:2] ==
       xenflame('--offline', os.path.join(where, 'perf.data'), '--format=folded')[:2], err)
 
+# Links of a recording that somebody else has made fetch nothing of this machine.
+secret = os.path.join(folder('secret'), 'shadow')
+with open(secret, 'wb') as f:
+    f.write(b'root:not for others:1:0:9:7:::\n')
+for links, kind in (({'notes': secret, 'xen.buildid': '../secret/shadow', 'xensyms': secret}, 'file'), ({'perf.data/data.1': secret}, 'folder'),
+                    ({'perf.data/data.1': '../../secret/shadow'}, 'folder'), ({'perf.data/data': secret}, 'folder')):
+    where = folder('linked')
+    (shutil.copytree if kind == 'folder' else shutil.copy)(os.path.join(local, 'threads_dir' if kind == 'folder' else 'fp', 'perf.data'), os.path.join(where, 'perf.data'))
+    for name, target in links.items():
+        if os.path.exists(os.path.join(where, name)):
+            os.unlink(os.path.join(where, name))
+        os.symlink(target, os.path.join(where, name))
+    for option in ((), ('--strip-stacks',)):
+        rc, _, err = xenflame('bundle', '--offline', *option, os.path.join(where, 'perf.data'), '-o', out)
+        data = b''
+        if rc == 0:
+            with open(out, 'rb') as f:
+                data = f.read()
+            os.unlink(out)
+        check(f'links out of a {kind} fetch nothing: {", ".join(links)} {" ".join(option)}', rc == (kind == 'folder') and b'not for others' not in data and
+              (all(os.path.join(where, name) in err for name in links)) and not os.path.exists(out), (rc, err))
+    shutil.rmtree(where)
+where = folder('linked')
+shutil.copytree(os.path.join(local, 'threads_dir/perf.data'), os.path.join(where, 'perf.data'))
+os.rename(os.path.join(where, 'perf.data/data.1'), os.path.join(where, 'perf.data/first'))
+os.symlink('first', os.path.join(where, 'perf.data/data.1'))
+same_elsewhere('a link inside the folder', os.path.join(where, 'perf.data'), hide=[where])
+
 # The symbols of guests, given or beside.
 for beside in (False, True):
     guest, elsewhere = folder(f'guest-{beside}'), folder(f'elsewhere-{beside}')
