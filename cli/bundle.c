@@ -446,51 +446,94 @@ static void take_chain(void *ctx, const struct perf_sample *s, const struct perf
 	perf_strip_add(&b->stripped, s, c);
 }
 
+/* Whether a file of a recording's folder is its data.N. */
+static bool is_part(const char *name, u64 *number)
+{
+	char canonical[32];
+	const char *p = name + 5;
+
+	if (!starts(name, "data.") || parse_dec(&p, name + strlen(name), number))
+		return false;
+	snprintf(canonical, sizeof(canonical), "data.%" PRIu64, *number);
+	return !strcmp(name, canonical);
+}
+
+static int cmp_numbers(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* `name`: "data" or "data.N". */
+static int add_folder_file(struct bundler *b, const char *header, const char *name,
+			   struct error *err)
+{
+	bool is_header = !strcmp(name, "data"), ok = false;
+	char *path = path_join(b->path, name), *entry = path_join(path_base(b->path), name);
+	struct buf data = BUF_INIT;
+	struct file_map map;
+
+	if (leads_out(b->path, path)) {
+		error_set(err, "'%s': is a link to another folder: expected a file", path);
+		goto out;
+	}
+	if (b->strip) {
+		if (perf_strip_write(&b->stripped, header, is_header ? NULL : path, &data, err))
+			goto out;
+	} else if (b->draw.anonymous && is_header) {
+		if (file_map_open(&map, path, 0, err))
+			goto out;
+		buf_put(&data, map.p, map.n);
+		file_map_close(&map);
+	}
+	if (b->draw.anonymous && is_header && bundle_blank_recording(&data, path, err))
+		goto out;
+	ok = b->strip || data.n ? bundle_add_data(&b->bundle, entry, data.p, data.n)
+				: bundle_add_file(&b->bundle, entry, path);
+	if (!ok)
+		error_set(err, "'%s': a file of this name cannot be in a bundle", path);
+out:
+	buf_release(&data);
+	free(path);
+	free(entry);
+	return ok ? 0 : -1;
+}
+
 /* A folder that perf record --threads has made: its header is in `data`, records in data.N. */
 static int add_folder(struct bundler *b, struct error *err)
 {
-	struct host *h = b->strip ? NULL : host_new(b->path, err);
-	char **names = h ? host_list(h, "/") : NULL;
-	struct buf data = BUF_INIT;
-	struct file_map map;
+	struct host *h = host_new(b->path, err);
+	char **names = h ? host_list(h, "/") : NULL, *header = path_join(b->path, "data");
+	VEC(u64) numbers = { NULL, 0, 0 };
 	int ret = -1;
+	u64 number;
 	size_t i;
 
-	if (b->strip)
-		error_set(err, "'%s': --strip-stacks can handle a single file only", b->path);
-	for (i = 0; names && names[i]; i++) {
-		char *path = path_join(b->path, names[i]),
-		     *name = path_join(path_base(b->path), names[i]);
-		bool done = false;
-
-		if (!starts(names[i], "data")) {
-			if (!b->draw.quiet)
-				tell("'%s' is left out: only files named data are a recording's",
-				     path);
-			done = true;
-		} else if (leads_out(b->path, path)) {
-			error_set(err, "'%s': is a link to another folder: expected a file", path);
-		} else if (!b->draw.anonymous || strcmp(names[i], "data") != 0) {
-			done = bundle_add_file(&b->bundle, name, path);
-		} else if (!file_map_open(&map, path, 0, err)) {
-			buf_put(&data, map.p, map.n);
-			file_map_close(&map);
-			done = !bundle_blank_recording(&data, path, err) &&
-			       bundle_add_data(&b->bundle, name, data.p, data.n);
-		}
-		if (!done && !err->msg[0])
-			error_set(err, "'%s': a file of this name cannot be in a bundle", path);
-		free(path);
-		free(name);
-		if (!done)
-			goto out;
+	if (!names) {
+		if (!err->msg[0])
+			error_set(err, "'%s': cannot read this folder", b->path);
+		goto out;
 	}
-	if (names)
-		ret = 0;
-	else if (!err->msg[0])
-		error_set(err, "'%s': cannot read this folder", b->path);
+	for (i = 0; names[i]; i++)
+		if (is_part(names[i], &number))
+			vec_push(&numbers, number);
+		else if (strcmp(names[i], "data") != 0 && !b->draw.quiet)
+			tell("'%s/%s' is left out: only the files data and data.N are a "
+			     "recording's",
+			     b->path, names[i]);
+	if (numbers.n)
+		qsort(numbers.v, numbers.n, sizeof(*numbers.v), cmp_numbers);
+	ret = add_folder_file(b, header, "data", err);
+	for (i = 0; i < numbers.n && !ret; i++) {
+		char *name = xasprintf("data.%" PRIu64, numbers.v[i]);
+
+		ret = add_folder_file(b, header, name, err);
+		free(name);
+	}
 out:
-	buf_release(&data);
+	vec_release(&numbers);
+	free(header);
 	free(names);
 	host_free(h);
 	return ret;
@@ -510,7 +553,7 @@ static int add_recording(struct bundler *b, struct error *err)
 			return 0;
 	} else {
 		if (b->strip) {
-			if (perf_strip_write(&b->stripped, b->path, &data, err))
+			if (perf_strip_write(&b->stripped, b->path, NULL, &data, err))
 				goto out;
 		} else {
 			if (file_map_open(&map, b->path, 0, err))

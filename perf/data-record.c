@@ -486,8 +486,9 @@ static void copy_if_crooked(struct pd *pd, struct pd_rec *rec)
 
 static u64 offset_of(const struct pd *pd, const struct pd_entry *e)
 {
-	return e->block == BLOCK_NONE ? pd_rec_offset(pd, pd->files.v[e->file], e->rec, BLOCK_NONE)
-				      : 0;
+	const struct pd_file *f = pd->files.v[e->file];
+
+	return e->block == BLOCK_NONE ? f->base + pd_rec_offset(pd, f, e->rec, BLOCK_NONE) : 0;
 }
 
 bool pd_owed(struct pd *pd, struct perf_item *item)

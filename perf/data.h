@@ -155,6 +155,7 @@ struct pd_file {
 	struct input *in;
 	struct input own; /* of data.N in a folder; `in` points here */
 	char *path;
+	u64 base;             /* bytes of the folder's files before it */
 	u64 pos, end;         /* mapped: next record and end of the records */
 	u64 low;              /* mapped: lowest offset touched since memory was given back */
 	u64 high;             /* and behind the highest */

@@ -153,6 +153,7 @@ static int open_dir(struct pd *pd, struct error *err)
 		}
 		if (input_open(&f->own, f->path, err))
 			goto out;
+		f->base = in->file_size;
 		in->file_size += f->own.file_size;
 		f->end = f->own.size;
 		if (!f->own.map && !f->own.head_n)

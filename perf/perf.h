@@ -71,7 +71,8 @@ struct perf_sample {
 	const u64 *chain;
 	u32 chain_nr;
 	bool chain_stays; /* where it is until perf_close(); else until the next item */
-	u64 offset; /* of its record in a perf.data that is read in place; 0: not known */
+	u64 offset; /* of its record in a perf.data that is read in place (of a folder: in its files
+		       one behind the other, `data` first); 0: not known */
 
 	/* PERF_SAMPLE_REGS_USER + STACK_USER, for unwinding; abi 0: none. 1: 32 bit, 2: 64 bit. */
 	u64 user_abi, user_mask;
@@ -287,6 +288,7 @@ struct perf_strip {
 	VEC(struct perf_strip_sample) samples;
 	VEC(u64) entries;
 	u64 differ; /* samples whose stack will not be the same */
+	u64 done;   /* size of the files that are written */
 	struct perf_chain check;
 };
 
@@ -296,9 +298,10 @@ void perf_strip_add(struct perf_strip *s, const struct perf_sample *sample,
 /*
  * Appends a perf.data with these chains in place of user registers and stacks; what has no chain
  * here keeps the recorded one.  Other byte orders, pipes, compressed records, traces and what is
- * damaged are errors.
+ * damaged are errors.  Of a folder `path` is its file `data`, and `part` NULL at first, then each
+ * of its files data.N, by number: bare records, whose events `path` tells.
  */
-int perf_strip_write(struct perf_strip *s, const char *path, struct buf *out,
+int perf_strip_write(struct perf_strip *s, const char *path, const char *part, struct buf *out,
 		     struct error *err) MUST_CHECK;
 void perf_strip_release(struct perf_strip *s);
 

@@ -326,6 +326,7 @@ static const struct fields *fields_of(const struct stripper *t, const u8 *rec, u
 static int write_records(const struct perf_strip *s, const struct stripper *t, u64 at, u64 end,
 			 struct buf *out, struct error *err)
 {
+	u64 offset;
 	size_t i = 0;
 	u16 size;
 
@@ -356,9 +357,10 @@ static int write_records(const struct perf_strip *s, const struct stripper *t, u
 			continue;
 		}
 		f = fields_of(t, rec, size);
-		while (i < s->samples.n && s->samples.v[i].offset < at)
+		offset = s->done + at;
+		while (i < s->samples.n && s->samples.v[i].offset < offset)
 			i++;
-		if (i < s->samples.n && s->samples.v[i].offset == at)
+		if (i < s->samples.n && s->samples.v[i].offset == offset)
 			e = &s->samples.v[i];
 		if (f && !(f->sample_type & STACKS))
 			buf_put(out, rec, size);
@@ -406,68 +408,96 @@ static int write_features(const struct stripper *t, u64 table, u64 at, struct bu
 	return 0;
 }
 
-int perf_strip_write(struct perf_strip *s, const char *path, struct buf *out, struct error *err)
+/* Where the header says that things are. */
+struct layout {
+	u64 stride, attrs, data, data_n;
+};
+
+static int read_header(struct stripper *t, struct layout *l, struct error *err)
 {
 	static const u8 one[2] = { 1, 0 };
-	struct stripper t = { .path = path };
-	u64 size, stride, attrs, attrs_n, data, data_n, n, i;
-	struct file_map map;
+	u64 attrs_n, i;
+
+	if (t->n < HEADER_SIZE ||
+	    memcmp(t->p, ld16(one, false) == 1 ? "PERFILE2" : "2ELIFREP", 8) ||
+	    ld64(t->p + 8, false) < HEADER_SIZE)
+		return error_set(err,
+				 "'%s': --strip-stacks can handle perf.data files with a header at "
+				 "the front and of this machine's byte order only",
+				 t->path);
+	l->stride = ld64(t->p + 16, false);
+	l->attrs = ld64(t->p + 24, false);
+	attrs_n = ld64(t->p + 32, false);
+	l->data = ld64(t->p + 40, false);
+	l->data_n = ld64(t->p + 48, false);
+	if (l->data > t->n || !l->data_n || l->data_n > t->n - l->data ||
+	    ld64(t->p + 8, false) > l->data)
+		return cut_off(t, err);
+	if (read_events(t, l->attrs, attrs_n, l->stride, err))
+		return -1;
+	if (l->attrs + attrs_n > l->data)
+		return error_set(err,
+				 "'%s': --strip-stacks: the table of events lies behind the "
+				 "records",
+				 t->path);
+	for (i = 0; i < t->events.n; i++) {
+		u64 at = l->attrs + i * l->stride + l->stride - 16;
+
+		if (ld64(t->p + at + 8, false) && ld64(t->p + at, false) > l->data)
+			return error_set(
+				err, "'%s': --strip-stacks: ids of events lie behind the records",
+				t->path);
+	}
+	return 0;
+}
+
+static int write_whole(const struct perf_strip *s, const struct stripper *t, const struct layout *l,
+		       struct buf *out, struct error *err)
+{
 	size_t start = out->n;
+	u64 n, i;
+
+	buf_put(out, t->p, l->data);
+	for (i = 0; i < t->events.n; i++)
+		patch_attr((u8 *)out->p + start + l->attrs + i * l->stride, (size_t)l->stride - 16);
+	if (write_records(s, t, l->data, l->data + l->data_n, out, err))
+		return -1;
+	n = out->n - start - l->data;
+	memcpy(out->p + start + 48, &n, 8);
+	/* a table of old perfs that nobody reads */
+	memset(out->p + start + 56, 0, 16);
+	return write_features(t, l->data + l->data_n, l->data + n, out, err);
+}
+
+int perf_strip_write(struct perf_strip *s, const char *path, const char *part, struct buf *out,
+		     struct error *err)
+{
+	struct stripper t = { .path = path };
+	struct file_map map, records = { 0 };
+	struct layout l = { 0 };
 	int ret = -1;
 
 	if (file_map_open(&map, path, 0, err))
 		return -1;
 	t.p = map.p;
 	t.n = map.n;
-	if (t.n < HEADER_SIZE || memcmp(t.p, ld16(one, false) == 1 ? "PERFILE2" : "2ELIFREP", 8) ||
-	    ld64(t.p + 8, false) < HEADER_SIZE) {
-		error_set(err,
-			  "'%s': --strip-stacks can handle perf.data files with a header at the "
-			  "front and of this machine's byte order only",
-			  path);
+	if (read_header(&t, &l, err) || (part && file_map_open(&records, part, 0, err)))
 		goto out;
-	}
-	size = ld64(t.p + 8, false);
-	stride = ld64(t.p + 16, false);
-	attrs = ld64(t.p + 24, false);
-	attrs_n = ld64(t.p + 32, false);
-	data = ld64(t.p + 40, false);
-	data_n = ld64(t.p + 48, false);
-	if (data > t.n || !data_n || data_n > t.n - data || size > data) {
-		cut_off(&t, err);
-		goto out;
-	}
-	if (read_events(&t, attrs, attrs_n, stride, err))
-		goto out;
-	if (attrs + attrs_n > data) {
-		error_set(err, "'%s': --strip-stacks: the table of events lies behind the records",
-			  path);
-		goto out;
-	}
-	for (i = 0; i < t.events.n; i++) {
-		u64 at = attrs + i * stride + stride - 16;
-
-		if (ld64(t.p + at + 8, false) && ld64(t.p + at, false) > data) {
-			error_set(err, "'%s': --strip-stacks: ids of events lie behind the records",
-				  path);
-			goto out;
-		}
-	}
-	if (s->samples.n)
+	if (!s->done && s->samples.n)
 		qsort(s->samples.v, s->samples.n, sizeof(*s->samples.v), cmp_samples);
-	buf_put(out, t.p, data);
-	for (i = 0; i < t.events.n; i++)
-		patch_attr((u8 *)out->p + start + attrs + i * stride, (size_t)stride - 16);
-	if (write_records(s, &t, data, data + data_n, out, err))
-		goto out;
-	n = out->n - start - data;
-	memcpy(out->p + start + 48, &n, 8);
-	/* a table of old perfs that nobody reads */
-	memset(out->p + start + 56, 0, 16);
-	ret = write_features(&t, data + data_n, data + n, out, err);
+	if (part) {
+		t.path = part;
+		t.p = records.p;
+		t.n = records.n;
+		ret = write_records(s, &t, 0, t.n, out, err);
+	} else {
+		ret = write_whole(s, &t, &l, out, err);
+	}
+	s->done += t.n;
 out:
 	vec_release(&t.events);
 	vec_release(&t.ids);
+	file_map_close(&records);
 	file_map_close(&map);
 	return ret;
 }

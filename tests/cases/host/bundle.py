@@ -107,6 +107,29 @@ def pieces(data):
     return [s for s in out if s not in rest]
 
 
+def as_folder(data, where):
+    """A recording as perf record --threads would have made it: samples in data.N, all else in data."""
+    at, n = struct.unpack_from('=2Q', data, 40)
+    bits = int.from_bytes(data[72:104], 'little')
+    end, rest, parts = at + n, b'', {number: b'' for number in (0, 2, 10)}
+    while at < end:
+        kind, _, size = struct.unpack_from('=IHH', data, at)
+        if kind == 9:
+            number = sorted(parts, key=lambda k: len(parts[k]))[0]
+            parts[number] += data[at:at + size]
+        else:
+            rest += data[at:at + size]
+        at += size
+    begin, gone = struct.unpack_from('=Q', data, 40)[0], n - len(rest)
+    features = b''.join(struct.pack('=2Q', off - gone, size) for off, size in
+                        (struct.unpack_from('=2Q', data, end + 16 * i) for i in range(bin(bits).count('1'))))
+    os.mkdir(where)
+    for name, text in {'data': data[:48] + struct.pack('=Q', len(rest)) + data[56:begin] + rest + features + data[end + len(features):],
+                       **{f'data.{number}': part for number, part in parts.items()}}.items():
+        with open(os.path.join(where, name), 'wb') as f:
+            f.write(text)
+
+
 def same_elsewhere(what, path, *args, hide=(), want_name=None, host=False):
     """Bundles `path`, takes all files away, and compares."""
     out = os.path.join(away, what.replace(' ', '-') + '.tar')
@@ -256,6 +279,26 @@ for name, files, env in (('dwarf', [os.path.join(local, 'dwarf/perf.data'), *(os
         check(f'--strip-stacks {name}: plain perf reads all samples', n[0] == n[1] > 100, n)
     else:
         check(f'--strip-stacks {name}: plain perf # SKIP no perf', True)
+    # The same as a folder.
+    os.rename(path, path + '.file')
+    as_folder(old, path)
+    want_folder = xenflame('--offline', path, '--format=folded', '--srcline')
+    check(f'--strip-stacks {name}: a folder is the same recording', want_folder[:2] == xenflame('--offline', path + '.file', '--format=folded', '--srcline')[:2])
+    for more in ((), ('--anonymous',)):
+        rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', *more, path, '-o', out)
+        os.rename(os.path.dirname(path), os.path.dirname(path) + '.away')
+        with open(out, 'rb') as f:
+            data = f.read()
+        check(f'--strip-stacks {name}: a folder {" ".join(more)}', rc == 0 and 'look different' not in err and xenflame('--offline', out, '--format=folded', '--srcline') == want_folder and
+              not any(s in data for s in stack[:50]) and (env is None or env not in data), err)
+        os.rename(os.path.dirname(path) + '.away', os.path.dirname(path))
+    with open(os.path.join(path, 'data.10'), 'rb+') as f:
+        f.truncate(os.path.getsize(f.name) - 3)
+    os.unlink(out)
+    rc, _, err = xenflame('bundle', '--offline', '--strip-stacks', path, '-o', out)
+    check(f'--strip-stacks {name}: a folder with a file that is cut off', rc == 1 and 'data.10' in err and not os.path.exists(out), err)
+    shutil.rmtree(path)
+    os.rename(path + '.file', path)
     # Damage: refused, or without the stacks all the same; a size that is not its own, a cut, a byte anywhere.
     evil_path, evil_out = os.path.join(tmp.name, 'evil.data'), os.path.join(tmp.name, 'evil-out.tar')
     spoiled = [old[:len(old) // 2], old[:40] + struct.pack('=2Q', 264, 1 << 62) + old[56:], old[:24] + struct.pack('=2Q', 1 << 40, 1 << 40) + old[40:]]
