@@ -442,6 +442,51 @@ int out_close(struct out *o, struct error *err) MUST_CHECK;
 /* Gives up: removes the temporary file, releases. */
 void out_abort(struct out *o);
 
+/* ---- libraries that few runs need: loaded at the first use ----
+ *
+ * Loading one, with all those that it needs itself, costs more than many a run does.  configure
+ * finds out the names (XF_LATE in m4/); without LATE_LIBRARIES these libraries are linked as any
+ * other, and nothing else changes.
+ *
+ *	#define CAIRO_FUNCTIONS(F) F(cairo_, create) F(cairo_, destroy)
+ *	LIBRARY(cairo, SONAME_CAIRO, "PNG or PDF", CAIRO_FUNCTIONS);
+ *	…
+ *	if (library_open(&cairo_library, err))
+ *		return -1;
+ *	cr = cairo.create(surface);
+ *
+ * The pointers have the types of the library's own header, so the compiler checks each call.
+ */
+struct library {
+	const char *soname;
+	const char *purpose;      /* what needs it */
+	const char *const *names; /* of the functions, NULL at the end */
+	void *functions;          /* a pointer for each, in the same order */
+	bool open;
+};
+
+#ifdef LATE_LIBRARIES
+#define LIBRARY_VALUE(prefix, name) NULL,
+#else
+#define LIBRARY_VALUE(prefix, name) prefix##name,
+#endif
+#define LIBRARY_POINTER(prefix, name) __typeof__(prefix##name) *name;
+#define LIBRARY_NAME(prefix, name)    #prefix #name,
+#define LIBRARY(id, soname_, purpose_, FUNCTIONS)                                                 \
+	static struct {                                                                           \
+		FUNCTIONS(LIBRARY_POINTER)                                                        \
+	} id = { FUNCTIONS(LIBRARY_VALUE) };                                                      \
+	static const char *const id##_names[] = { FUNCTIONS(LIBRARY_NAME) NULL };                 \
+	static struct library id##_library = {                                                    \
+		.soname = (soname_), .purpose = (purpose_), .names = id##_names, .functions = &id \
+	}
+
+/*
+ * Loads it, unless that is done; it stays for the rest of the run.  -1 when it is not there or
+ * lacks a function; one thread at a time.
+ */
+int library_open(struct library *l, struct error *err) MUST_CHECK;
+
 /* ---- files ---- */
 
 /* A whole file, mapped (regular file) or read (anything else). */

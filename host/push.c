@@ -19,6 +19,23 @@
 #define MAX_WAIT_MS 60000
 #define CONNECT_MS  10000
 
+#define CURL_FUNCTIONS(F)        \
+	F(curl_, easy_cleanup)   \
+	F(curl_, easy_getinfo)   \
+	F(curl_, easy_init)      \
+	F(curl_, easy_perform)   \
+	F(curl_, easy_setopt)    \
+	F(curl_, easy_strerror)  \
+	F(curl_, free)           \
+	F(curl_, global_init)    \
+	F(curl_, slist_append)   \
+	F(curl_, slist_free_all) \
+	F(curl_, url)            \
+	F(curl_, url_cleanup)    \
+	F(curl_, url_get)        \
+	F(curl_, url_set)
+LIBRARY(curl, SONAME_LIBCURL, "sending", CURL_FUNCTIONS);
+
 struct push {
 	const struct host_push *req;
 	CURL *curl;
@@ -46,37 +63,37 @@ static size_t take_answer(char *p, size_t size, size_t n, void *ctx)
  * host. */
 static int check_url(struct push *h, struct error *err)
 {
-	CURLU *u = curl_url();
+	CURLU *u = curl.url();
 	char *scheme = NULL, *text = NULL;
 	int ret = -1;
 
-	if (!u || curl_url_set(u, CURLUPART_URL, h->req->url, 0) ||
-	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
+	if (!u || curl.url_set(u, CURLUPART_URL, h->req->url, 0) ||
+	    curl.url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
 	    (strcmp(scheme, "http") && strcmp(scheme, "https"))) {
 		/* Not repeated: it may hold a password. */
 		error_set(err, "the address is not one that begins with http:// or https://");
 		goto out;
 	}
-	curl_url_set(u, CURLUPART_USER, NULL, 0);
-	curl_url_set(u, CURLUPART_PASSWORD, NULL, 0);
-	curl_url_set(u, CURLUPART_QUERY, NULL, 0);
-	curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
-	if (curl_url_get(u, CURLUPART_URL, &text, 0)) {
+	curl.url_set(u, CURLUPART_USER, NULL, 0);
+	curl.url_set(u, CURLUPART_PASSWORD, NULL, 0);
+	curl.url_set(u, CURLUPART_QUERY, NULL, 0);
+	curl.url_set(u, CURLUPART_FRAGMENT, NULL, 0);
+	if (curl.url_get(u, CURLUPART_URL, &text, 0)) {
 		error_set(err, "the address cannot be used");
 		goto out;
 	}
 	h->where = xstrdup(text);
 	ret = 0;
 out:
-	curl_free(scheme);
-	curl_free(text);
-	curl_url_cleanup(u);
+	curl.free(scheme);
+	curl.free(text);
+	curl.url_cleanup(u);
 	return ret;
 }
 
 static int add_header(struct push *h, const char *text)
 {
-	struct curl_slist *l = curl_slist_append(h->headers, text);
+	struct curl_slist *l = curl.slist_append(h->headers, text);
 
 	if (!l)
 		return -1;
@@ -117,27 +134,27 @@ static int set_up(struct push *h, struct error *err)
 	for (i = 0; r->headers && r->headers[i]; i++)
 		bad |= add_header(h, r->headers[i]) != 0;
 	free(type);
-	bad |= curl_easy_setopt(c, CURLOPT_URL, r->url) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_POST, 1L) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDS,
+	bad |= curl.easy_setopt(c, CURLOPT_URL, r->url) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_POST, 1L) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_POSTFIELDS,
 				r->gzip ? h->packed.p : (const char *)r->body) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE,
+	bad |= curl.easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE,
 				(curl_off_t)(r->gzip ? h->packed.n : r->n)) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, h->headers) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
+	bad |= curl.easy_setopt(c, CURLOPT_HTTPHEADER, h->headers) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_USERAGENT, PACKAGE_NAME "/" PACKAGE_VERSION) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_NOSIGNAL, 1L) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
 				(long)MIN(r->timeout_ms, (u32)CONNECT_MS)) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_answer) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, h) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, h->detail) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
-	bad |= curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_WRITEFUNCTION, take_answer) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_WRITEDATA, h) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_ERRORBUFFER, h->detail) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) != CURLE_OK;
+	bad |= curl.easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) != CURLE_OK;
 	if (bad)
 		return error_set(err, "libcurl cannot be set up");
-	if (r->ca_file && curl_easy_setopt(c, CURLOPT_CAINFO, r->ca_file) != CURLE_OK)
+	if (r->ca_file && curl.easy_setopt(c, CURLOPT_CAINFO, r->ca_file) != CURLE_OK)
 		return error_set(err, "this libcurl cannot take certificates from a file");
 	return 0;
 }
@@ -166,10 +183,10 @@ static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 	*wait_ms = 0;
 	buf_clear(&h->answer);
 	h->detail[0] = '\0';
-	rc = curl_easy_perform(h->curl);
+	rc = curl.easy_perform(h->curl);
 	if (rc != CURLE_OK) {
 		error_set(err, "'%s': %s", h->where,
-			  h->detail[0] ? h->detail : curl_easy_strerror(rc));
+			  h->detail[0] ? h->detail : curl.easy_strerror(rc));
 		switch (rc) {
 		case CURLE_COULDNT_RESOLVE_HOST:
 		case CURLE_COULDNT_RESOLVE_PROXY:
@@ -182,7 +199,7 @@ static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 		default: return -1;
 		}
 	}
-	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
+	curl.easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
 	if (code >= 200 && code < 300)
 		return h->req->taken && h->req->taken(h->req->ctx, h->answer.p, h->answer.n, err)
 			       ? -1
@@ -196,7 +213,7 @@ static int try_once(struct push *h, u32 *wait_ms, struct error *err)
 	buf_release(&words);
 	if (!may_pass(h, code))
 		return -1;
-	if (curl_easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &after) == CURLE_OK && after > 0)
+	if (curl.easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &after) == CURLE_OK && after > 0)
 		*wait_ms = (u32)MIN(after, (curl_off_t)(MAX_WAIT_MS / 1000)) * 1000;
 	return 0;
 }
@@ -229,7 +246,9 @@ int host_push(const struct host_push *req, struct error *err)
 	u32 nr, wait, asked;
 	int ret = -1, rc;
 
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(h.curl = curl_easy_init())) {
+	if (library_open(&curl_library, err))
+		return -1;
+	if (curl.global_init(CURL_GLOBAL_DEFAULT) || !(h.curl = curl.easy_init())) {
 		error_set(err, "libcurl cannot be started");
 		goto out;
 	}
@@ -255,8 +274,8 @@ int host_push(const struct host_push *req, struct error *err)
 		sleep_ms(wait);
 	}
 out:
-	curl_slist_free_all(h.headers);
-	curl_easy_cleanup(h.curl);
+	curl.slist_free_all(h.headers);
+	curl.easy_cleanup(h.curl);
 	buf_release(&h.answer);
 	buf_release(&h.packed);
 	free(h.where);

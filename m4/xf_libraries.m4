@@ -24,6 +24,8 @@ AC_DEFUN([XF_LIBRARIES], [
 	XF_OPTIONAL([libdeflate], [libdeflate], [unpacking debug information faster])
 	XF_OPTIONAL([lzma], [liblzma], [xz-compressed inputs])
 
+	XF_LATE
+
 	have_iberty=no
 	IBERTY_LIBS=
 	AC_CHECK_HEADER([libiberty/demangle.h], [
@@ -48,6 +50,7 @@ AC_DEFUN([XF_SUMMARY], [
     packed symbols (libdeflate)         $have_libdeflate
     debuginfod                          $have_debuginfod
     xenflame push (libcurl)             $have_libcurl
+    cairo, libxml2, libdebuginfod, libcurl loaded when used  $late
     browser tests (Chromium, Node.js)   ${CHROMIUM:-no}, ${NODE:-no}
     compiler                            $CC $CFLAGS
     werror $enable_werror, sanitize ${enable_sanitize:-no}, fuzz ${enable_fuzz:-no}

@@ -34,6 +34,14 @@ struct svg {
 };
 
 #ifdef HAVE_LIBXML2
+#define XML_FUNCTIONS(F)             \
+	F(xml, CreatePushParserCtxt) \
+	F(xml, CtxtUseOptions)       \
+	F(xml, FreeDoc)              \
+	F(xml, FreeParserCtxt)       \
+	F(xml, GetPredefinedEntity)  \
+	F(xml, ParseChunk)
+LIBRARY(xml, SONAME_LIBXML2, "an SVG that another program drew", XML_FUNCTIONS);
 
 #define BOXES_MAX      ((size_t)8 << 20)
 #define NAME_MAX_BYTES ((size_t)1 << 20)
@@ -257,7 +265,7 @@ static void on_text(void *ctx, const xmlChar *p, int n)
 static xmlEntityPtr on_entity(void *ctx, const xmlChar *name)
 {
 	(void)ctx;
-	return xmlGetPredefinedEntity(name);
+	return xml.GetPredefinedEntity(name);
 }
 
 /* Messages of libxml2 go nowhere; its state tells. */
@@ -282,19 +290,22 @@ static int parse_xml(struct scan *s, const char *p, size_t n, struct error *dama
 		.error = on_error,
 		.fatalError = on_error,
 	};
-	xmlParserCtxtPtr x = xmlCreatePushParserCtxt(&sax, s, NULL, 0, NULL);
+	xmlParserCtxtPtr x;
 	size_t at = 0, part;
 	int r = 0;
 
+	if (library_open(&xml_library, err))
+		return -1;
+	x = xml.CreatePushParserCtxt(&sax, s, NULL, 0, NULL);
 	if (!x)
 		return error_set(err, "'%s': cannot start reading XML", input_name(&s->r->in));
-	xmlCtxtUseOptions(x, XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_NOERROR |
-				     XML_PARSE_NOWARNING);
+	xml.CtxtUseOptions(x, XML_PARSE_NONET | XML_PARSE_HUGE | XML_PARSE_NOERROR |
+				      XML_PARSE_NOWARNING);
 	/* xmlCtxtUseOptions() leaves the context's own handler; the context is the user data. */
 	x->userData = s;
 	while (at < n && !r && !s->full) {
 		part = MIN(n - at, (size_t)64 << 10);
-		r = xmlParseChunk(x, p + at, (int)part, at + part == n);
+		r = xml.ParseChunk(x, p + at, (int)part, at + part == n);
 		at += part;
 	}
 	if (s->full)
@@ -304,9 +315,9 @@ static int parse_xml(struct scan *s, const char *p, size_t n, struct error *dama
 		error_set(damage, "'%s': line %d: not well-formed XML", input_name(&s->r->in),
 			  x->input ? x->input->line : 0);
 	if (x->myDoc)
-		xmlFreeDoc(x->myDoc);
+		xml.FreeDoc(x->myDoc);
 	x->myDoc = NULL;
-	xmlFreeParserCtxt(x);
+	xml.FreeParserCtxt(x);
 	return 0;
 }
 

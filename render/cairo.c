@@ -8,6 +8,47 @@
 
 #include "render/graph.h"
 
+#if CAIRO_VERSION >= CAIRO_VERSION_ENCODE(1, 16, 0)
+#define CAIRO_METADATA(F) F(cairo_, pdf_surface_set_metadata)
+#else
+#define CAIRO_METADATA(F)
+#endif
+#define CAIRO_FUNCTIONS(F)                       \
+	F(cairo_, create)                        \
+	F(cairo_, destroy)                       \
+	F(cairo_, fill)                          \
+	F(cairo_, fill_preserve)                 \
+	F(cairo_, font_options_create)           \
+	F(cairo_, font_options_destroy)          \
+	F(cairo_, font_options_set_hint_metrics) \
+	F(cairo_, image_surface_create)          \
+	F(cairo_, move_to)                       \
+	F(cairo_, paint)                         \
+	F(cairo_, pattern_add_color_stop_rgb)    \
+	F(cairo_, pattern_create_linear)         \
+	F(cairo_, pattern_destroy)               \
+	F(cairo_, pdf_surface_create_for_stream) \
+	F(cairo_, rectangle)                     \
+	F(cairo_, scale)                         \
+	F(cairo_, select_font_face)              \
+	F(cairo_, set_font_options)              \
+	F(cairo_, set_font_size)                 \
+	F(cairo_, set_line_width)                \
+	F(cairo_, set_source)                    \
+	F(cairo_, set_source_rgb)                \
+	F(cairo_, show_page)                     \
+	F(cairo_, show_text)                     \
+	F(cairo_, status)                        \
+	F(cairo_, status_to_string)              \
+	F(cairo_, stroke)                        \
+	F(cairo_, surface_destroy)               \
+	F(cairo_, surface_finish)                \
+	F(cairo_, surface_status)                \
+	F(cairo_, surface_write_to_png_stream)   \
+	F(cairo_, text_extents)                  \
+	CAIRO_METADATA(F)
+LIBRARY(cairo, SONAME_CAIRO, "PNG or PDF", CAIRO_FUNCTIONS);
+
 #define MAX_SIDE   32767        /* px: what cairo's images can hold */
 #define MAX_PIXELS (256u << 20) /* 1 GiB of memory */
 
@@ -38,7 +79,7 @@ struct canvas {
 
 static void set_rgb(cairo_t *cr, struct rgb c)
 {
-	cairo_set_source_rgb(cr, c.r / 255.0, c.g / 255.0, c.b / 255.0);
+	cairo.set_source_rgb(cr, c.r / 255.0, c.g / 255.0, c.b / 255.0);
 }
 
 /* cairo takes only valid UTF-8 without noncharacters, and a NUL would end the text: these and
@@ -66,7 +107,7 @@ static double width_of(cairo_t *cr, const char *s)
 {
 	cairo_text_extents_t e;
 
-	cairo_text_extents(cr, s, &e);
+	cairo.text_extents(cr, s, &e);
 	return e.x_advance;
 }
 
@@ -123,18 +164,18 @@ static bool cut(const struct canvas *c, struct buf *b, double room)
 
 static void set_font(cairo_t *cr, const char *family, bool slanted, double size)
 {
-	cairo_select_font_face(cr, family,
+	cairo.select_font_face(cr, family,
 			       slanted ? CAIRO_FONT_SLANT_ITALIC : CAIRO_FONT_SLANT_NORMAL,
 			       CAIRO_FONT_WEIGHT_NORMAL);
-	cairo_set_font_size(cr, size);
+	cairo.set_font_size(cr, size);
 }
 
 static void draw_text(struct canvas *c, double x, double y, struct rgb color, const char *text,
 		      bool centered)
 {
 	set_rgb(c->cr, color);
-	cairo_move_to(c->cr, centered ? x - width_of(c->cr, text) / 2 : x, y);
-	cairo_show_text(c->cr, text);
+	cairo.move_to(c->cr, centered ? x - width_of(c->cr, text) / 2 : x, y);
+	cairo.show_text(c->cr, text);
 }
 
 static struct rgb box_color(const struct canvas *c, const struct render_input *in,
@@ -162,9 +203,9 @@ static void draw_boxes(struct canvas *c, const struct render_input *in,
 		const struct box *b = &l->boxes.v[i];
 
 		set_rgb(c->cr, box_color(c, in, opts, pal, b->node));
-		cairo_rectangle(c->cr, pic->left + b->x, picture_y(pic, l->rows, b->depth),
+		cairo.rectangle(c->cr, pic->left + b->x, picture_y(pic, l->rows, b->depth),
 				b->w > 2 ? b->w - 0.5 : b->w, pic->row - 1);
-		cairo_fill(c->cr);
+		cairo.fill(c->cr);
 	}
 	for (i = 0; i < l->boxes.n; i++) {
 		const struct box *b = &l->boxes.v[i];
@@ -199,12 +240,12 @@ static double draw_key(struct canvas *c, double x, double y, const char *text,
 	double swatch = color ? 16 : 0;
 
 	if (color) {
-		cairo_rectangle(c->cr, x, y - 10, 11, 11);
+		cairo.rectangle(c->cr, x, y - 10, 11, 11);
 		set_rgb(c->cr, c->dark ? color->dark : color->light);
-		cairo_fill_preserve(c->cr);
+		cairo.fill_preserve(c->cr);
 		set_rgb(c->cr, (struct rgb){ 0x5b, 0x60, 0x67 });
-		cairo_set_line_width(c->cr, 0.5);
-		cairo_stroke(c->cr);
+		cairo.set_line_width(c->cr, 0.5);
+		cairo.stroke(c->cr);
 	}
 	draw_text(c, x + swatch, y, c->ink, text, false);
 	/* Where SVG has the next one, whatever the widths of this machine's font are. */
@@ -276,15 +317,15 @@ static void draw_foot(struct canvas *c, const struct render_input *in,
 
 static void draw_paper(struct canvas *c, const struct frame_of_picture *pic)
 {
-	cairo_pattern_t *p = cairo_pattern_create_linear(0, 0, 0, pic->height);
+	cairo_pattern_t *p = cairo.pattern_create_linear(0, 0, 0, pic->height);
 	int i;
 
 	for (i = 0; i < 2; i++)
-		cairo_pattern_add_color_stop_rgb(p, i, c->paper[i].r / 255.0, c->paper[i].g / 255.0,
+		cairo.pattern_add_color_stop_rgb(p, i, c->paper[i].r / 255.0, c->paper[i].g / 255.0,
 						 c->paper[i].b / 255.0);
-	cairo_set_source(c->cr, p);
-	cairo_paint(c->cr);
-	cairo_pattern_destroy(p);
+	cairo.set_source(c->cr, p);
+	cairo.paint(c->cr);
+	cairo.pattern_destroy(p);
 }
 
 static void draw(cairo_t *cr, const struct render_input *in, const struct render_opts *opts,
@@ -299,7 +340,7 @@ static void draw(cairo_t *cr, const struct render_input *in, const struct render
 		.soft = { 0x57, 0x60, 0x6a },
 		.label = { 0x10, 0x13, 0x16 },
 	};
-	cairo_font_options_t *fo = cairo_font_options_create();
+	cairo_font_options_t *fo = cairo.font_options_create();
 	struct buf text = BUF_INIT;
 
 	if (c.dark) {
@@ -308,9 +349,9 @@ static void draw(cairo_t *cr, const struct render_input *in, const struct render
 		c.soft = (struct rgb){ 0xa3, 0xad, 0xb8 };
 	}
 	/* Widths that do not depend on the scale: the same labels in PNG and PDF. */
-	cairo_font_options_set_hint_metrics(fo, CAIRO_HINT_METRICS_OFF);
-	cairo_set_font_options(cr, fo);
-	cairo_font_options_destroy(fo);
+	cairo.font_options_set_hint_metrics(fo, CAIRO_HINT_METRICS_OFF);
+	cairo.set_font_options(cr, fo);
+	cairo.font_options_destroy(fo);
 	draw_paper(&c, pic);
 	set_font(cr, "sans-serif", false, 17);
 	draw_text(&c, pic->width / 2, pic->title_y, c.ink,
@@ -339,16 +380,16 @@ static int draw_on(cairo_surface_t *s, double scale, const struct render_input *
 		   const struct render_opts *opts, const struct palette *pal,
 		   const struct frame_of_picture *pic, const struct layout *l, struct error *err)
 {
-	cairo_t *cr = cairo_create(s);
+	cairo_t *cr = cairo.create(s);
 	cairo_status_t status;
 
-	cairo_scale(cr, scale, scale);
+	cairo.scale(cr, scale, scale);
 	draw(cr, in, opts, pal, pic, l);
-	cairo_show_page(cr);
-	status = cairo_status(cr);
-	cairo_destroy(cr);
+	cairo.show_page(cr);
+	status = cairo.status(cr);
+	cairo.destroy(cr);
 	if (status)
-		return error_set(err, "drawing: %s", cairo_status_to_string(status));
+		return error_set(err, "drawing: %s", cairo.status_to_string(status));
 	return 0;
 }
 
@@ -368,14 +409,14 @@ static int write_png(struct out *o, const struct render_input *in, const struct 
 				 "a smaller --width or "
 				 "--scale, or SVG, HTML and PDF, can show it",
 				 w, h, MAX_SIDE);
-	s = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)(w + 0.999), (int)(h + 0.999));
+	s = cairo.image_surface_create(CAIRO_FORMAT_RGB24, (int)(w + 0.999), (int)(h + 0.999));
 	ret = draw_on(s, scale, in, opts, pal, pic, l, err);
 	if (!ret) {
-		status = cairo_surface_write_to_png_stream(s, to_out, o);
+		status = cairo.surface_write_to_png_stream(s, to_out, o);
 		if (status)
-			ret = error_set(err, "writing PNG: %s", cairo_status_to_string(status));
+			ret = error_set(err, "writing PNG: %s", cairo.status_to_string(status));
 	}
-	cairo_surface_destroy(s);
+	cairo.surface_destroy(s);
 	return ret;
 }
 
@@ -389,20 +430,20 @@ static int write_pdf(struct out *o, const struct render_input *in, const struct 
 	cairo_status_t status;
 	int ret;
 
-	s = cairo_pdf_surface_create_for_stream(to_out, o, pic->width * pt, pic->height * pt);
+	s = cairo.pdf_surface_create_for_stream(to_out, o, pic->width * pt, pic->height * pt);
 #if CAIRO_VERSION >= CAIRO_VERSION_ENCODE(1, 16, 0)
 	/* A fixed date: the same graph is the same file. */
-	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
-	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_TITLE,
+	cairo.pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
+	cairo.pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_TITLE,
 				       clean(&title, opt_title(opts), strlen(opt_title(opts))));
-	cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATOR, "xenflame");
+	cairo.pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATOR, "xenflame");
 #endif
 	ret = draw_on(s, pt, in, opts, pal, pic, l, err);
-	cairo_surface_finish(s);
-	status = cairo_surface_status(s);
+	cairo.surface_finish(s);
+	status = cairo.surface_status(s);
 	if (!ret && status)
-		ret = error_set(err, "writing PDF: %s", cairo_status_to_string(status));
-	cairo_surface_destroy(s);
+		ret = error_set(err, "writing PDF: %s", cairo.status_to_string(status));
+	cairo.surface_destroy(s);
 	buf_release(&title);
 	return ret;
 }
@@ -433,8 +474,11 @@ static int write_picture(struct out *o, const struct render_input *in,
 			 const struct render_opts *opts, bool pdf, struct error *err)
 {
 	struct picture_input pi;
-	int ret = picture_begin(&pi, in, opts, err);
+	int ret;
 
+	if (library_open(&cairo_library, err))
+		return -1;
+	ret = picture_begin(&pi, in, opts, err);
 	if (!ret)
 		ret = draw_picture(o, &pi.in, opts, pdf, err);
 	picture_end(&pi);

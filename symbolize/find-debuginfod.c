@@ -12,9 +12,19 @@
 /* Seconds for one file.  The client has no limit of its own on the whole of a transfer. */
 #define TIME_LIMIT 60
 
+#define DEBUGINFOD_FUNCTIONS(F)         \
+	F(debuginfod_, begin)           \
+	F(debuginfod_, end)             \
+	F(debuginfod_, find_debuginfo)  \
+	F(debuginfod_, find_executable) \
+	F(debuginfod_, get_user_data)   \
+	F(debuginfod_, set_progressfn)  \
+	F(debuginfod_, set_user_data)
+LIBRARY(debuginfod, SONAME_DEBUGINFOD, "debuginfod", DEBUGINFOD_FUNCTIONS);
+
 static int progress(debuginfod_client *c, long a, long b)
 {
-	const struct timespec *end = debuginfod_get_user_data(c);
+	const struct timespec *end = debuginfod.get_user_data(c);
 	struct timespec now;
 
 	(void)a;
@@ -29,23 +39,29 @@ char *find_debuginfod(struct symbolizer *s, const u8 *id, size_t len, bool debug
 	const char *what = debug ? "debuginfo" : "executable";
 	struct timespec end, now;
 	char hex[65], *path = NULL;
+	struct error err = { .msg = "" };
 	int fd;
 
 	if (fi->debuginfod_off || !len || len > 32 || s->opts.offline_only)
 		return NULL;
+	if (library_open(&debuginfod_library, &err)) {
+		diag_add(s->diag, DIAG_SYMBOL_FILE, 1, err.msg);
+		fi->debuginfod_off = true;
+		return NULL;
+	}
 	if (!fi->debuginfod)
-		fi->debuginfod = debuginfod_begin();
+		fi->debuginfod = debuginfod.begin();
 	if (!fi->debuginfod) {
 		fi->debuginfod_off = true;
 		return NULL;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += TIME_LIMIT;
-	debuginfod_set_user_data(fi->debuginfod, &end);
-	debuginfod_set_progressfn(fi->debuginfod, progress);
-	fd = debug ? debuginfod_find_debuginfo(fi->debuginfod, id, (int)len, &path)
-		   : debuginfod_find_executable(fi->debuginfod, id, (int)len, &path);
-	debuginfod_set_user_data(fi->debuginfod, NULL);
+	debuginfod.set_user_data(fi->debuginfod, &end);
+	debuginfod.set_progressfn(fi->debuginfod, progress);
+	fd = debug ? debuginfod.find_debuginfo(fi->debuginfod, id, (int)len, &path)
+		   : debuginfod.find_executable(fi->debuginfod, id, (int)len, &path);
+	debuginfod.set_user_data(fi->debuginfod, NULL);
 	if (fd >= 0) {
 		close(fd);
 		return path;
@@ -72,7 +88,7 @@ char *find_debuginfod(struct symbolizer *s, const u8 *id, size_t len, bool debug
 void find_debuginfod_end(struct finder *fi)
 {
 	if (fi->debuginfod)
-		debuginfod_end(fi->debuginfod);
+		debuginfod.end(fi->debuginfod);
 }
 
 #else

@@ -91,6 +91,12 @@ if [ -n "$debian" ]; then
 		[ $? = 1 ] && grep -q '^bad *xen ' "$tmp/out"
 		check "$package: its program runs" $? "$(cat "$tmp/out")"
 	done
+	needs=$(dpkg-deb -f "$tmp"/one/xenflame_*.deb Depends)
+	for library in libcairo2 libxml2 libcurl libdebuginfod1; do
+		case $needs in *"$library"*) ;; *) needs="no $library: $needs" && break ;; esac
+	done
+	case $needs in 'no '*) false ;; esac
+	check 'the full package needs what its program loads when it is used' $? "$needs"
 	needs=$(dpkg-deb -f "$tmp"/one/xenflame-dom0_*.deb Depends | tr ',' '\n' | sed 's/^ *//; s/ .*//; s/t64$//' | sort | tr '\n' ' ')
 	[ "$needs" = 'libc6 libdw1 libelf1 libjansson4 zlib1g ' ]
 	check 'the dom0 package needs five others' $? "$needs"
@@ -113,6 +119,13 @@ if [ -n "$rpm" ]; then
 	version=$("$XENFLAME" --version | sed 's/.* //')
 	grep -qx "Version: *$version" "$abs_top_srcdir/xenflame.spec"
 	check 'the spec file has this version' $? "$version"
+	for library in libcairo libxml2 libcurl libdebuginfod; do
+		rpmspec -q --requires --define '_lib lib64' "$abs_top_srcdir/xenflame.spec" 2>"$tmp/err" | grep -q "^${library}[^ ]*\.so\.[0-9]*()(64bit)$" || echo "$library"
+	done >"$tmp/out"
+	[ ! -s "$tmp/out" ]
+	check 'the full RPM needs what its program loads when it is used' $? "$(cat "$tmp/out" "$tmp/err")"
+	! rpmspec -q --requires --without full "$abs_top_srcdir/xenflame.spec" 2>"$tmp/err" | grep '\.so' >"$tmp/out"
+	check 'and that for a dom0 does not' $? "$(cat "$tmp/out" "$tmp/err")"
 	sources "$tmp/rpm/xenflame-$version"
 	(cd "$tmp/rpm/xenflame-$version" && ./autogen.sh) >"$tmp/rpm/log" 2>&1
 	XZ_OPT=-0 tar -cJf "$tmp/rpm/xenflame-$version.tar.xz" -C "$tmp/rpm" "xenflame-$version"
