@@ -13,9 +13,9 @@ AC_DEFUN([XF_SONAME], [
 		LIBS=$xf_save
 		AC_MSG_RESULT([${xf_soname:-unknown}])
 		AS_IF([test "x$xf_soname" = x], [late=no])
-		AC_DEFINE_UNQUOTED(m4_toupper([SONAME_$1]), ["$xf_soname"], [The name under which $2 is loaded])
-		LATE_LIBS="$LATE_LIBS $m4_toupper([$1_LIBS])"
 	])
+	AC_DEFINE_UNQUOTED(m4_toupper([SONAME_$1]), ["$xf_soname"], [The name under which $2 is loaded])
+	AS_IF([test $have_$1 = yes], [LATE_LIBS="$LATE_LIBS $m4_toupper([$1_LIBS])"])
 	AS_VAR_POPDEF([xf_soname])
 ])
 
@@ -34,6 +34,6 @@ AC_DEFUN([XF_LATE], [
 	AS_IF([test $late = yes], [
 		AC_DEFINE([LATE_LIBRARIES], [1], [Define to 1 when these libraries are loaded at their first use])
 		CAIRO_LIBS= LIBXML2_LIBS= DEBUGINFOD_LIBS= LIBCURL_LIBS=
-	], [LATE_LIBS="$CAIRO_LIBS $LIBXML2_LIBS $DEBUGINFOD_LIBS $LIBCURL_LIBS"])
+	])
 	AC_SUBST([LATE_LIBS])
 ])
