@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdlib.h>
 
+#include "symbolize/ranges.h"
 #include "symbolize/symfile.h"
 
 /*
@@ -14,15 +15,20 @@
  * perf has it.
  */
 
-#define PAGE 4096u
+#define PAGE     4096u
+#define MAX_FILE (1u << 30)
 
+/* A kernel has some 200,000, of which a recording asks for a few: what else a line says is read
+ * from the text when it is asked for. */
 struct ksym {
 	u64 lo;
-	const char *name; /* borrowed from the map; "file#" included */
-	u32 len;
-	str_id module;         /* 0: the core */
-	u8 type;               /* as in the table; 0: no name, only the end of the one before */
-	str_id function, file; /* function 0: not made yet */
+	u32 name; /* offset in the file; "file#" included */
+	u8 type;  /* as in the table; 0: no name, only the end of the one before */
+};
+
+struct text {
+	const char *p;
+	size_t n;
 };
 
 struct ksyms {
@@ -41,38 +47,54 @@ struct line {
 	u64 addr;
 	char type;
 	bool prefix; /* 0x */
-	const char *name, *module;
-	size_t name_n, module_n;
+	struct text name, module;
 };
+
+/* Name and module, which lie between p and the end of the line, without white space at its end. */
+static void split_names(const char *p, const char *end, struct line *l)
+{
+	const char *q = memchr(p, '\t', (size_t)(end - p));
+
+	l->name = (struct text){ p, (size_t)((q ? q : end) - p) };
+	l->module = (struct text){ NULL, 0 };
+	if (q && end - q > 3 && q[1] == '[' && end[-1] == ']')
+		l->module = (struct text){ q + 1, (size_t)(end - q) - 1 };
+}
+
+static const char *trim_end(const char *p, const char *end)
+{
+	while (end > p && (end[-1] == ' ' || end[-1] == '\r' || end[-1] == '\t'))
+		end--;
+	return end;
+}
 
 /* 1: a line, 0: an empty one, -1: something else. */
 static int parse_line(const char *p, const char *end, struct line *l)
 {
-	const char *q;
-
-	while (end > p && (end[-1] == ' ' || end[-1] == '\r' || end[-1] == '\t'))
-		end--;
+	end = trim_end(p, end);
 	while (p < end && (*p == ' ' || *p == '\t'))
 		p++;
 	if (p == end)
 		return 0;
-	memset(l, 0, sizeof(*l));
-	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) {
-		l->prefix = true;
-		p += 2;
-	}
+	l->prefix = end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
+	p += l->prefix ? 2 : 0;
 	if (parse_hex(&p, end, &l->addr) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return -1;
 	l->type = p[1];
-	p += 3;
-	q = memchr(p, '\t', (size_t)(end - p));
-	l->name = p;
-	l->name_n = (size_t)((q ? q : end) - p);
-	if (q && end - q > 3 && q[1] == '[' && end[-1] == ']') {
-		l->module = q + 1;
-		l->module_n = (size_t)(end - l->module);
-	}
-	return l->name_n && l->name_n <= UINT32_MAX ? 1 : -1;
+	split_names(p + 3, end, l);
+	return l->name.n ? 1 : -1;
+}
+
+/* What stands behind the address and the type of a symbol. */
+static struct line names_of(const struct ksyms *k, const struct ksym *s)
+{
+	const char *p = (const char *)k->map.p + s->name;
+	const char *end = (const char *)k->map.p + k->map.n,
+		   *nl = memchr(p, '\n', (size_t)(end - p));
+	struct line l = { .addr = s->lo };
+
+	split_names(p, trim_end(p, nl ? nl : end), &l);
+	return l;
 }
 
 static bool is_text_type(char t)
@@ -80,8 +102,13 @@ static bool is_text_type(char t)
 	return t == 't' || t == 'T' || t == 'w' || t == 'W' || t == 'i';
 }
 
+static bool text_is(struct text t, const char *s)
+{
+	return t.n == strlen(s) && !memcmp(t.p, s, t.n);
+}
+
 /* Edges that a linker script names: any other symbol at the address says more. */
-static bool is_edge(const char *s, size_t n)
+static bool is_edge(struct text t)
 {
 	static const char *const ends[] = { "_start", "_end", "_begin", "_stop" };
 	static const char *const starts[] = { "_stext", "_etext",   "_text",   "_sinit",
@@ -90,52 +117,48 @@ static bool is_edge(const char *s, size_t n)
 
 	for (i = 0; i < ARRAY_SIZE(starts); i++) {
 		k = strlen(starts[i]);
-		if (n >= k && !memcmp(s, starts[i], k))
+		if (t.n >= k && !memcmp(t.p, starts[i], k))
 			return true;
 	}
 	for (i = 0; i < ARRAY_SIZE(ends); i++) {
 		k = strlen(ends[i]);
-		if (n >= k && !memcmp(s + n - k, ends[i], k))
+		if (t.n >= k && !memcmp(t.p + t.n - k, ends[i], k))
 			return true;
 	}
-	return n == 4 && !memcmp(s, "_end", 4);
+	return false;
 }
 
 /* Behind these no code is. */
-static bool is_end(const char *s, size_t n)
+static bool is_end(struct text t)
 {
-	return (n == 6 && !memcmp(s, "_etext", 6)) || (n == 10 && !memcmp(s, "_einittext", 10)) ||
-	       (n == 4 && !memcmp(s, "_end", 4));
+	return text_is(t, "_etext") || text_is(t, "_einittext") || text_is(t, "_end");
 }
 
 /* Greater is better among symbols at one address (perf's choose_best_symbol, edges last). */
-static u32 rank(const struct ksym *k)
+static u32 rank(const struct ksym *s, struct text name)
 {
 	u32 underscores = 0;
 
-	if (!k->type)
+	if (!s->type)
 		return 0;
-	while (underscores < k->len && k->name[underscores] == '_' && underscores < 15)
+	while (underscores < name.n && name.p[underscores] == '_' && underscores < 15)
 		underscores++;
-	return 1u << 16 | (u32)!is_edge(k->name, k->len) << 15 |
-	       (u32)(k->type != 'w' && k->type != 'W') << 14 | (u32)(k->type == 'T') << 13 |
-	       (15 - underscores) << 8 | MIN(k->len, 255u);
+	return 1u << 16 | (u32)!is_edge(name) << 15 |
+	       (u32)(s->type != 'w' && s->type != 'W') << 14 | (u32)(s->type == 'T') << 13 |
+	       (15 - underscores) << 8 | (u32)MIN(name.n, 255u);
 }
 
-static int ksym_cmp(const void *pa, const void *pb)
+/* Which of two symbols at one address names it. */
+static bool is_better(const struct ksyms *k, const struct ksym *a, const struct ksym *b)
 {
-	const struct ksym *a = pa, *b = pb;
-	u32 ra, rb;
+	struct text na = names_of(k, a).name, nb = names_of(k, b).name;
+	u32 ra = rank(a, na), rb = rank(b, nb);
 	int r;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	ra = rank(a);
-	rb = rank(b);
 	if (ra != rb)
-		return ra > rb ? -1 : 1;
-	r = memcmp(a->name, b->name, MIN(a->len, b->len));
-	return r ? r : (a->len > b->len) - (a->len < b->len);
+		return ra > rb;
+	r = memcmp(na.p, nb.p, MIN(na.n, nb.n));
+	return r ? r < 0 : na.n < nb.n;
 }
 
 /* Where the symbol ends. */
@@ -146,14 +169,19 @@ static u64 symbol_end(const struct ksyms *k, size_t i)
 
 	if (page < s->lo)
 		page = UINT64_MAX;
-	return next && (next->lo < page || next->module == s->module) ? next->lo : page;
+	if (next && next->lo >= page) {
+		struct text a = names_of(k, s).module, b = names_of(k, next).module;
+
+		if (a.n != b.n || (a.n && memcmp(a.p, b.p, a.n)))
+			next = NULL;
+	}
+	return next ? next->lo : page;
 }
 
-static bool ksyms_lookup(struct symfile *f, u64 addr, struct symframes *out)
+/* The last symbol that begins at or before an address and reaches it, or NULL. */
+static const struct ksym *find(const struct ksyms *k, u64 addr)
 {
-	struct ksyms *k = ksyms_of(f);
 	size_t lo = 0, hi = k->syms.n;
-	struct ksym *s;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -163,26 +191,33 @@ static bool ksyms_lookup(struct symfile *f, u64 addr, struct symframes *out)
 		else
 			hi = mid;
 	}
-	if (!lo)
-		return false;
-	s = &k->syms.v[lo - 1];
-	if (!s->type || addr >= symbol_end(k, lo - 1) || is_end(s->name, s->len))
-		return false;
-	if (!s->function) {
-		const char *name = s->name, *hash = memchr(name, '#', s->len);
-		size_t len = s->len;
+	return lo && addr < symbol_end(k, lo - 1) ? &k->syms.v[lo - 1] : NULL;
+}
 
-		/* A static function's file keeps apart what has one name: it is no part of the
-		 * name. */
-		if (hash && hash > name && (size_t)(hash - name) + 1 < len) {
-			s->file = strtab_add(f->opts.strings, name, (size_t)(hash - name));
-			len -= (size_t)(hash - name) + 1;
-			name = hash + 1;
-		}
-		s->function = demangle(f->opts.strings, strtab_add(f->opts.strings, name, len),
-				       f->opts.raw_names);
+static bool ksyms_lookup(struct symfile *f, u64 addr, struct symframes *out)
+{
+	const struct ksyms *k = ksyms_of(f);
+	const struct ksym *s = find(k, addr);
+	struct frame frame = { 0 };
+	struct text name;
+	const char *hash;
+
+	if (!s || !s->type)
+		return false;
+	name = names_of(k, s).name;
+	if (is_end(name))
+		return false;
+	/* A static function's file keeps apart what has one name: it is no part of the name. */
+	hash = memchr(name.p, '#', name.n);
+	if (hash && hash > name.p && (size_t)(hash - name.p) + 1 < name.n) {
+		size_t file = (size_t)(hash - name.p);
+
+		frame.file = strtab_add(f->opts.strings, name.p, file);
+		name = (struct text){ hash + 1, name.n - file - 1 };
 	}
-	vec_push(&out->frames, ((struct frame){ .function = s->function, .file = s->file }));
+	frame.function = demangle(f->opts.strings, strtab_add(f->opts.strings, name.p, name.n),
+				  f->opts.raw_names);
+	vec_push(&out->frames, frame);
 	return true;
 }
 
@@ -201,34 +236,83 @@ static const struct symfile_ops system_map_ops = { "System.map", ksyms_lookup, k
 static const struct symfile_ops map_ops = { "map", ksyms_lookup, ksyms_free };
 static const struct symfile_ops xensyms_ops = { "xensyms", ksyms_lookup, ksyms_free };
 
-/* Most tables are sorted by address already: then only symbols at one address must be. */
+/* By address, as in the file where they are equal; most tables are sorted but for modules. */
 static void sort(struct ksyms *k)
 {
-	struct ksym *s = k->syms.v;
-	size_t n = k->syms.n, i, from;
+	struct ksym *s = k->syms.v, *sorted;
+	size_t n = k->syms.n, i;
+	struct range *r;
 
 	for (i = 1; i < n && s[i - 1].lo <= s[i].lo; i++)
 		;
-	if (n && i < n) {
-		qsort(s, n, sizeof(*s), ksym_cmp);
+	if (i >= n)
 		return;
+	r = xreallocarray(NULL, n, sizeof(*r));
+	for (i = 0; i < n; i++)
+		r[i] = (struct range){ s[i].lo, s[i].lo, (u32)i };
+	ranges_sort(r, n);
+	sorted = xreallocarray(NULL, n, sizeof(*sorted));
+	for (i = 0; i < n; i++)
+		sorted[i] = s[r[i].id];
+	free(r);
+	free(s);
+	k->syms.v = sorted;
+	k->syms.cap = n;
+}
+
+/* Leaves one an address, and of those without a name one a run. */
+static void thin_out(struct ksyms *k)
+{
+	struct ksym *s = k->syms.v;
+	size_t n = 0, i, best;
+
+	for (i = 0; i < k->syms.n;) {
+		for (best = i++; i < k->syms.n && s[i].lo == s[best].lo; i++)
+			if (is_better(k, &s[i], &s[best]))
+				best = i;
+		if (!n || s[best].type || s[n - 1].type)
+			s[n++] = s[best];
 	}
-	for (i = 0; i < n;) {
-		for (from = i++; i < n && s[i].lo == s[from].lo;)
-			i++;
-		if (i - from > 1)
-			qsort(s + from, i - from, sizeof(*s), ksym_cmp);
+	k->syms.n = n;
+}
+
+/* Whether there is code, and where it begins and ends. */
+static bool find_text(struct ksyms *k)
+{
+	const struct ksym *s = k->syms.v;
+	size_t from = 0, to = k->syms.n;
+
+	while (from < to && (!s[from].type || is_end(names_of(k, &s[from]).name)))
+		from++;
+	while (to > from && (!s[to - 1].type || is_end(names_of(k, &s[to - 1]).name)))
+		to--;
+	if (from == to)
+		return false;
+	k->f.text_start = s[from].lo;
+	k->f.text_end = symbol_end(k, to - 1);
+	return true;
+}
+
+static bool any_file(const struct ksyms *k)
+{
+	size_t i;
+
+	for (i = 0; i < k->syms.n; i++) {
+		struct text name = names_of(k, &k->syms.v[i]).name;
+
+		if (memchr(name.p, '#', name.n))
+			return true;
 	}
+	return false;
 }
 
 static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *err)
 {
-	const char *p = (const char *)k->map.p, *end = p + k->map.n;
-	bool prefix = false, hash = false, modules = false, hv = false;
+	const char *start = (const char *)k->map.p, *p = start, *end = p + k->map.n;
+	bool prefix = false, modules = false, hv = false;
 	u64 lines = 0, bad = 0, zero = 0;
-	size_t i, n = 0;
 
-	vec_reserve(&k->syms, k->map.n / 48);
+	vec_reserve(&k->syms, k->map.n / 32);
 	for (; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p)), *eol = nl ? nl : end;
 		struct line l;
@@ -247,18 +331,13 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 		}
 		zero += !l.addr;
 		prefix |= l.prefix;
-		modules |= l.module != NULL;
-		hash |= memchr(l.name, '#', l.name_n) != NULL;
+		modules |= l.module.n != 0;
 		hv |= space_is_hv_text(l.addr);
 		if (l.type == 'A' || l.type == 'a' || l.type == 'U' || l.type == '?')
 			continue;
 		vec_push(&k->syms,
 			 ((struct ksym){ .lo = l.addr + (u64)k->shift,
-					 .name = l.name,
-					 .len = (u32)l.name_n,
-					 .module = l.module ? strtab_add(k->f.opts.strings,
-									 l.module, l.module_n)
-							    : 0,
+					 .name = (u32)(l.name.p - start),
 					 .type = is_text_type(l.type) ? (u8)l.type : 0 }));
 	}
 	if (!lines || bad * 2 > lines)
@@ -270,35 +349,20 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 				 k->f.path);
 	if (bad)
 		diag_addf(k->f.opts.diag, DIAG_BAD_LINE, bad, "'%s': no symbol", k->f.path);
-	sort(k);
-	/* One an address, and of those without a name one a run. */
-	for (i = 0; i < k->syms.n; i++) {
-		struct ksym *s = &k->syms.v[i];
-
-		if (n && (k->syms.v[n - 1].lo == s->lo || (!s->type && !k->syms.v[n - 1].type)))
-			continue;
-		k->syms.v[n++] = *s;
-	}
-	k->syms.n = n;
-	for (i = 0; i < n; i++) {
-		if (!k->syms.v[i].type || is_end(k->syms.v[i].name, k->syms.v[i].len))
-			continue;
-		if (!k->f.text_end)
-			k->f.text_start = k->syms.v[i].lo;
-		k->f.text_end = symbol_end(k, i);
-	}
-	if (!k->f.text_end)
-		return error_set(err, "'%s': no symbol of code in it", k->f.path);
 	if (prefix)
 		*ops = &map_ops;
 	else if (modules)
 		*ops = &kallsyms_ops;
 	else if (hv)
-		*ops = hash ? &xensyms_ops : &map_ops;
+		*ops = any_file(k) ? &xensyms_ops : &map_ops;
 	else if (strstr(path_base(k->f.path), "System.map"))
 		*ops = &system_map_ops;
 	else
 		*ops = &kallsyms_ops;
+	sort(k);
+	thin_out(k);
+	if (!find_text(k))
+		return error_set(err, "'%s': no symbol of code in it", k->f.path);
 	return 0;
 }
 
@@ -310,7 +374,7 @@ struct symfile *symfile_open_ksyms(const char *path, s64 shift, const struct sym
 	k->f.opts = *opts;
 	k->f.path = xstrdup(path);
 	k->shift = shift;
-	if (file_map_open(&k->map, path, 1u << 30, err)) {
+	if (file_map_open(&k->map, path, MAX_FILE, err)) {
 		memset(&k->map, 0, sizeof(k->map));
 		ksyms_free(&k->f);
 		return NULL;
@@ -338,7 +402,7 @@ int symfile_ksyms_symbol(struct symfile *f, const char *name, u64 *value)
 		 */
 		p = eol ? eol : end;
 		if (parse_line(bol ? bol + 1 : (const char *)k->map.p, eol ? eol : end, &l) != 1 ||
-		    l.name_n != n || memcmp(l.name, name, n))
+		    !text_is(l.name, name))
 			continue;
 		*value = l.addr + (u64)k->shift;
 		return 0;
@@ -348,18 +412,9 @@ int symfile_ksyms_symbol(struct symfile *f, const char *name, u64 *value)
 
 str_id symfile_ksyms_module(struct symfile *f, u64 addr)
 {
-	struct ksyms *k = ksyms_of(f);
-	size_t lo = 0, hi = k->syms.n;
+	const struct ksyms *k = ksyms_of(f);
+	const struct ksym *s = find(k, addr);
+	struct text module = s ? names_of(k, s).module : (struct text){ NULL, 0 };
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->syms.v[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
-		return 0;
-	return addr < symbol_end(k, lo - 1) ? k->syms.v[lo - 1].module : 0;
+	return module.n ? strtab_add(f->opts.strings, module.p, module.n) : 0;
 }
