@@ -45,6 +45,7 @@ struct elf_section {
 	u64 addr, size; /* in the file's address space; for ET_REL as laid out here */
 	u64 offset;
 	bool code, alloc, bits; /* bits: it has contents */
+	bool plt;
 };
 
 struct elf_file {
@@ -248,6 +249,7 @@ static int scan(struct elf_file *e, struct error *err)
 		if (sh.sh_type == SHT_NOBITS)
 			continue;
 		name = section_name(e, names, &sh);
+		e->sections.v[i].plt = s.code && !strncmp(name, ".plt", 4);
 		if (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"))
 			e->debug_info = true;
 		else if (!strcmp(name, ".gnu_debugdata"))
@@ -933,13 +935,9 @@ static void load_plt(struct elf_file *e)
 		const struct elf_section *s = &e->sections.v[i];
 		Elf_Data *data;
 		GElf_Shdr sh;
-		const char *name;
 		const u8 *p;
 
-		if (!s->code || !section_data(e, i, &data, &sh))
-			continue;
-		name = section_name(e, names, &sh);
-		if (strncmp(name, ".plt", 4) || data->d_size > size)
+		if (!s->plt || !section_data(e, i, &data, &sh) || data->d_size > size)
 			continue;
 		size -= data->d_size; /* overlapping ones are not real */
 		p = data->d_buf;
@@ -971,8 +969,8 @@ static void load_plt(struct elf_file *e)
 				if (callee)
 					add_plt_symbol(e, s->addr + k, (u32)step, callee);
 			}
-		} else if (e->machine == EM_AARCH64 && !strcmp(name, ".plt") &&
-			   data->d_size >= 32) {
+		} else if (e->machine == EM_AARCH64 && data->d_size >= 32 &&
+			   !strcmp(section_name(e, names, &sh), ".plt")) {
 			size_t step = order.n ? (data->d_size - 32) / order.n : 0;
 
 			for (k = 0; k < order.n && (step == 16 || step == 24); k++)
@@ -1003,6 +1001,15 @@ static struct dwarf_index *dwarf_of(struct elf_file *e, u64 *bias)
 			diag_add(e->f.opts.diag, DIAG_SYMBOL_FILE, 1, err.msg);
 	}
 	return d->dwarf;
+}
+
+/* Stubs are the linker's: no unit has them, and to be sure of that is to unpack and read all units.
+ */
+static bool in_plt(const struct elf_file *e, u64 addr)
+{
+	const struct range *r = ranges_find(e->code.r.v, e->code.r.n, addr);
+
+	return r && r->id && e->sections.v[r->id].plt;
 }
 
 static bool is_word(char c)
@@ -1058,9 +1065,9 @@ static bool elf_lookup(struct symfile *f, u64 addr, struct symframes *out)
 	struct elf_symbol *s = NULL;
 	struct dwarf_index *dw;
 	size_t first = out->frames.n;
-	u64 bias;
+	u64 bias = 0;
 
-	dw = dwarf_of(e, &bias);
+	dw = in_plt(e, addr) ? NULL : dwarf_of(e, &bias);
 	if (dw)
 		dwarf_index_lookup(dw, addr - bias, false, out, &hit);
 	if (!hit.function) {
