@@ -800,6 +800,7 @@ static int run_render(int argc, char **argv)
 		c = draw_keep_inputs(&a, files);
 	if (c)
 		return c;
+	a.pipe.sym.no_lines = w->no_lines && !a.pipe.by_line;
 	return render_all(&a, w, files);
 }
 

@@ -84,6 +84,7 @@ const struct render_writer writer_folded = {
 	.name = "folded",
 	.suffixes = ".folded .collapsed",
 	.help = "stacks as lines of text, for flamegraph.pl, inferno, speedscope",
+	.no_lines = true,
 	.decimals = true,
 	.write = folded_write,
 };

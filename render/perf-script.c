@@ -244,5 +244,6 @@ const struct render_writer writer_perf_script = {
 	.suffixes = ".perf.txt .perf-script.txt .perf",
 	.help = "text as perf script prints it, for six other tools",
 	.samples = true,
+	.no_lines = true,
 	.write = perf_script_write,
 };

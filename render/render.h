@@ -80,6 +80,7 @@ struct render_writer {
 	const char *help;     /* half a line for --help */
 	bool binary;          /* refused on a terminal */
 	bool samples;         /* says more with profile.keep_samples */
+	bool no_lines;        /* shows source lines only with --srcline */
 	bool decimals;        /* heeds profile.weight_scale; else weights are written as they are */
 	int (*write)(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		     struct error *err);

@@ -649,7 +649,7 @@ static void index_lines(struct dwarf_index *ix, struct unit *u)
 	if (u->has_lines)
 		return;
 	u->has_lines = true;
-	if (u->stmt_list == UINT64_MAX || !ix->budget)
+	if (u->stmt_list == UINT64_MAX || !ix->budget || ix->opts.no_lines)
 		return;
 	comp_dir = comp_dir_of(ix, u);
 	u->lines = xmalloc(sizeof(*u->lines));
@@ -999,7 +999,7 @@ static void append_frames(struct dwarf_index *ix, struct unit *u, struct functio
 			break;
 		}
 		file = u->lines ? line_table_file(u->lines, s->call_file, ix->opts.strings) : 0;
-		line = s->call_line;
+		line = ix->opts.no_lines ? 0 : s->call_line;
 		scope = s->parent;
 	}
 }

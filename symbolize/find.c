@@ -236,6 +236,7 @@ struct symfile_opts find_symfile_opts(const struct symbolizer *s)
 		.strings = s->strings,
 		.diag = s->diag,
 		.no_inline = s->opts.no_inline,
+		.no_lines = s->opts.no_lines,
 		.raw_names = s->opts.raw_names,
 	};
 }

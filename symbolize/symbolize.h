@@ -37,6 +37,7 @@ struct sym_opts {
 		       known */
 	bool force; /* use files whose build id differs */
 	bool no_inline;
+	bool no_lines;     /* frames need no file and line */
 	bool raw_names;    /* no demangling, keep .isra.0, .part.0, .cold */
 	bool debuginfod;   /* may ask a server (DEBUGINFOD_URLS) */
 	bool libdwfl;      /* every stack is unwound by it, plain ones too (tests) */

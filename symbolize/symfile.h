@@ -22,7 +22,7 @@ struct symframes {
 struct symfile_opts {
 	struct strtab *strings; /* borrowed */
 	struct diag *diag;      /* borrowed */
-	bool no_inline, raw_names;
+	bool no_inline, no_lines, raw_names;
 	bool no_alt; /* do not look for a dwz or .dwo file outside this one */
 	/*
 	 * Path (to be freed, or NULL) of the file into which dwz has put what several have in

@@ -135,6 +135,20 @@ static void test_frames(struct symfile *f)
 	}
 	symfile_free(flat);
 	opts.no_inline = false;
+
+	/* Without lines: the same functions. */
+	opts.no_lines = true;
+	flat = symfile_open_elf("/proc/self/exe", &opts, &err);
+	frames.frames.n = 0;
+	if (OK(flat) && OK(symfile_lookup(flat, inlined_pc - 1 - base, &frames)) &&
+	    OK(frames.frames.n == 2)) {
+		STR_EQ(strtab_get(&strings, frames.frames.v[0].function), "inlined_one");
+		EQ(frames.frames.v[0].file, 0);
+		STR_EQ(strtab_get(&strings, frames.frames.v[1].function), "outer_one");
+		EQ(frames.frames.v[1].line, 0);
+	}
+	symfile_free(flat);
+	opts.no_lines = false;
 	vec_release(&frames.frames);
 }
 
