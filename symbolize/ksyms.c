@@ -22,7 +22,7 @@
  * from the text when it is asked for. */
 struct ksym {
 	u64 lo;
-	u32 name; /* offset in the file; "file#" included */
+	u32 line; /* offset in the file */
 	u8 type;  /* as in the table; 0: no name, only the end of the one before */
 };
 
@@ -46,55 +46,72 @@ static struct ksyms *ksyms_of(struct symfile *f)
 struct line {
 	u64 addr;
 	char type;
-	bool prefix; /* 0x */
-	struct text name, module;
+	bool prefix;           /* 0x */
+	const char *from, *to; /* name and module */
 };
-
-/* Name and module, which lie between p and the end of the line, without white space at its end. */
-static void split_names(const char *p, const char *end, struct line *l)
-{
-	const char *q = memchr(p, '\t', (size_t)(end - p));
-
-	l->name = (struct text){ p, (size_t)((q ? q : end) - p) };
-	l->module = (struct text){ NULL, 0 };
-	if (q && end - q > 3 && q[1] == '[' && end[-1] == ']')
-		l->module = (struct text){ q + 1, (size_t)(end - q) - 1 };
-}
-
-static const char *trim_end(const char *p, const char *end)
-{
-	while (end > p && (end[-1] == ' ' || end[-1] == '\r' || end[-1] == '\t'))
-		end--;
-	return end;
-}
 
 /* 1: a line, 0: an empty one, -1: something else. */
 static int parse_line(const char *p, const char *end, struct line *l)
 {
-	end = trim_end(p, end);
+	while (end > p && (end[-1] == ' ' || end[-1] == '\r' || end[-1] == '\t'))
+		end--;
 	while (p < end && (*p == ' ' || *p == '\t'))
 		p++;
 	if (p == end)
 		return 0;
 	l->prefix = end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
 	p += l->prefix ? 2 : 0;
-	if (parse_hex(&p, end, &l->addr) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+	if (parse_hex(&p, end, &l->addr) || end - p < 4 || p[0] != ' ' || p[2] != ' ' ||
+	    p[3] == '\t')
 		return -1;
 	l->type = p[1];
-	split_names(p + 3, end, l);
-	return l->name.n ? 1 : -1;
+	l->from = p + 3;
+	l->to = end;
+	return 1;
 }
 
-/* What stands behind the address and the type of a symbol. */
-static struct line names_of(const struct ksyms *k, const struct ksym *s)
+static struct text name_in(const struct line *l)
 {
-	const char *p = (const char *)k->map.p + s->name;
-	const char *end = (const char *)k->map.p + k->map.n,
-		   *nl = memchr(p, '\n', (size_t)(end - p));
-	struct line l = { .addr = s->lo };
+	size_t n = (size_t)(l->to - l->from);
+	const char *tab = memchr(l->from, '\t', n);
 
-	split_names(p, trim_end(p, nl ? nl : end), &l);
-	return l;
+	return (struct text){ l->from, tab ? (size_t)(tab - l->from) : n };
+}
+
+static struct text module_in(const struct line *l)
+{
+	const char *end = l->to, *tab;
+
+	tab = end > l->from && end[-1] == ']' ? memchr(l->from, '\t', (size_t)(end - l->from))
+					      : NULL;
+	if (!tab || end - tab <= 3 || tab[1] != '[')
+		return (struct text){ NULL, 0 };
+	return (struct text){ tab + 1, (size_t)(end - tab) - 1 };
+}
+
+/* The line of a symbol. */
+static struct line line_of(const struct ksyms *k, const struct ksym *s)
+{
+	const char *p = (const char *)k->map.p + s->line, *end = (const char *)k->map.p + k->map.n;
+	const char *nl = memchr(p, '\n', (size_t)(end - p));
+	struct line l;
+
+	/* It was one, but the file can have been changed since. */
+	return parse_line(p, nl ? nl : end, &l) == 1 ? l : (struct line){ .from = p, .to = p };
+}
+
+static struct text name_of(const struct ksyms *k, const struct ksym *s)
+{
+	struct line l = line_of(k, s);
+
+	return name_in(&l);
+}
+
+static struct text module_of(const struct ksyms *k, const struct ksym *s)
+{
+	struct line l = line_of(k, s);
+
+	return module_in(&l);
 }
 
 static bool is_text_type(char t)
@@ -151,7 +168,7 @@ static u32 rank(const struct ksym *s, struct text name)
 /* Which of two symbols at one address names it. */
 static bool is_better(const struct ksyms *k, const struct ksym *a, const struct ksym *b)
 {
-	struct text na = names_of(k, a).name, nb = names_of(k, b).name;
+	struct text na = name_of(k, a), nb = name_of(k, b);
 	u32 ra = rank(a, na), rb = rank(b, nb);
 	int r;
 
@@ -170,7 +187,7 @@ static u64 symbol_end(const struct ksyms *k, size_t i)
 	if (page < s->lo)
 		page = UINT64_MAX;
 	if (next && next->lo >= page) {
-		struct text a = names_of(k, s).module, b = names_of(k, next).module;
+		struct text a = module_of(k, s), b = module_of(k, next);
 
 		if (a.n != b.n || (a.n && memcmp(a.p, b.p, a.n)))
 			next = NULL;
@@ -204,7 +221,7 @@ static bool ksyms_lookup(struct symfile *f, u64 addr, struct symframes *out)
 
 	if (!s || !s->type)
 		return false;
-	name = names_of(k, s).name;
+	name = name_of(k, s);
 	if (is_end(name))
 		return false;
 	/* A static function's file keeps apart what has one name: it is no part of the name. */
@@ -282,9 +299,9 @@ static bool find_text(struct ksyms *k)
 	const struct ksym *s = k->syms.v;
 	size_t from = 0, to = k->syms.n;
 
-	while (from < to && (!s[from].type || is_end(names_of(k, &s[from]).name)))
+	while (from < to && (!s[from].type || is_end(name_of(k, &s[from]))))
 		from++;
-	while (to > from && (!s[to - 1].type || is_end(names_of(k, &s[to - 1]).name)))
+	while (to > from && (!s[to - 1].type || is_end(name_of(k, &s[to - 1]))))
 		to--;
 	if (from == to)
 		return false;
@@ -298,7 +315,7 @@ static bool any_file(const struct ksyms *k)
 	size_t i;
 
 	for (i = 0; i < k->syms.n; i++) {
-		struct text name = names_of(k, &k->syms.v[i]).name;
+		struct text name = name_of(k, &k->syms.v[i]);
 
 		if (memchr(name.p, '#', name.n))
 			return true;
@@ -316,6 +333,7 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 	for (; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p)), *eol = nl ? nl : end;
 		struct line l;
+		const char *line = p;
 		int r = parse_line(p, eol, &l);
 
 		p = nl ? nl + 1 : end;
@@ -331,13 +349,13 @@ static int parse(struct ksyms *k, const struct symfile_ops **ops, struct error *
 		}
 		zero += !l.addr;
 		prefix |= l.prefix;
-		modules |= l.module.n != 0;
+		modules = modules || module_in(&l).n;
 		hv |= space_is_hv_text(l.addr);
 		if (l.type == 'A' || l.type == 'a' || l.type == 'U' || l.type == '?')
 			continue;
 		vec_push(&k->syms,
 			 ((struct ksym){ .lo = l.addr + (u64)k->shift,
-					 .name = (u32)(l.name.p - start),
+					 .line = (u32)(line - start),
 					 .type = is_text_type(l.type) ? (u8)l.type : 0 }));
 	}
 	if (!lines || bad * 2 > lines)
@@ -402,7 +420,7 @@ int symfile_ksyms_symbol(struct symfile *f, const char *name, u64 *value)
 		 */
 		p = eol ? eol : end;
 		if (parse_line(bol ? bol + 1 : (const char *)k->map.p, eol ? eol : end, &l) != 1 ||
-		    !text_is(l.name, name))
+		    !text_is(name_in(&l), name))
 			continue;
 		*value = l.addr + (u64)k->shift;
 		return 0;
@@ -414,7 +432,7 @@ str_id symfile_ksyms_module(struct symfile *f, u64 addr)
 {
 	const struct ksyms *k = ksyms_of(f);
 	const struct ksym *s = find(k, addr);
-	struct text module = s ? names_of(k, s).module : (struct text){ NULL, 0 };
+	struct text module = s ? module_of(k, s) : (struct text){ NULL, 0 };
 
 	return module.n ? strtab_add(f->opts.strings, module.p, module.n) : 0;
 }
