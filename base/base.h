@@ -10,6 +10,7 @@
 #define XENFLAME_BASE_H
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -392,6 +393,13 @@ void diag_format(const struct diag *d, const struct diag_entry *e, struct buf *b
 bool diag_is_strict(enum diag_kind kind);
 /* Stable lower-case identifier for JSON: "lost", "build_id_mismatch" …; static. */
 const char *diag_name(enum diag_kind kind);
+
+/* ---- threads that help the main one (thread.c) ---- */
+
+/* How many threads are to work: as many as were asked for, 0: as the process may use processors. */
+unsigned threads_for(unsigned asked);
+/* Starts one, which gets no signals; -1 when the system gives none. */
+int thread_start(pthread_t *t, void *(*run)(void *), void *arg) MUST_CHECK;
 
 /* ---- temporary files, removed when SIGINT, SIGTERM or SIGHUP ends the program ----
  *

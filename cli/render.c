@@ -110,7 +110,7 @@ const struct option_def draw_options[] = {
 	{ "guest", OPT_GUEST, ARG_NO, NULL, "only samples taken in guests", NULL },
 	{ "host", OPT_HOST, ARG_NO, NULL, "no samples taken in guests", NULL },
 	{ "threads", OPT_THREADS, ARG_YES, "N",
-	  "threads for reading text, 1 to 16; as many as there are\n"
+	  "threads for reading, 1 to 16; as many as there are\n"
 	  "processors unless said otherwise",
 	  NULL },
 

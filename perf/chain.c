@@ -142,6 +142,14 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s)
 		c->root = ROOT_COMM;
 }
 
+void perf_chain_hash(const u64 *chain, u32 nr, u64 seed, u64 hash[2])
+{
+	u32 top = perf_chain_top(chain, nr);
+
+	hash[0] = hash_bytes_checked(top ? chain + top : chain, (nr - top) * sizeof(*chain), seed,
+				     &hash[1]);
+}
+
 bool perf_chain_leaf(const struct perf_sample *s, u32 *at, struct perf_addr *leaf)
 {
 	bool x86 = !s->not_x86_64;

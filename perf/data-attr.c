@@ -21,6 +21,13 @@ static void layout(struct pd_attr *a)
 	else if (st & PERF_SAMPLE_ID)
 		a->id_off = 8 + words(st, PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 						  PERF_SAMPLE_ADDR);
+	/* READ has no fixed size. */
+	if (st & PERF_SAMPLE_CALLCHAIN && !(st & PERF_SAMPLE_READ))
+		a->chain_off = 8 + words(st, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+						     PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+						     PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+						     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+						     PERF_SAMPLE_PERIOD);
 	if (!(a->flags >> ATTR_SAMPLE_ID_ALL & 1))
 		return;
 	if (st & PERF_SAMPLE_TIME)

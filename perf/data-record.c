@@ -267,7 +267,7 @@ static bool group_next(struct pd *pd, struct perf_item *item)
 		u32 k = pd_id_find(pd, id);
 
 		if (k == INDEX_NONE) {
-			pd->unknown_ids++;
+			pd->unknown_members++;
 			continue;
 		}
 		delta = pd_count_delta(pd, id, (u32)pd->group.key_tid, ld64(v, pd->swap));
@@ -491,6 +491,12 @@ static u64 offset_of(const struct pd *pd, const struct pd_entry *e)
 	return e->block == BLOCK_NONE ? f->base + pd_rec_offset(pd, f, e->rec, BLOCK_NONE) : 0;
 }
 
+static void hash_chain(const struct pd *pd, struct perf_sample *s)
+{
+	if (pd->r->opts.seed && !s->user_abi && !s->lbr_nr)
+		perf_chain_hash(s->chain, s->chain_nr, pd->r->opts.seed, s->hash);
+}
+
 bool pd_owed(struct pd *pd, struct perf_item *item)
 {
 	if (pd->group.nr && group_next(pd, item))
@@ -505,6 +511,7 @@ bool pd_owed(struct pd *pd, struct perf_item *item)
 			continue;
 		item->sample.offset = offset_of(pd, &d->e);
 		merge_chain(pd, &item->sample, d->cookie);
+		hash_chain(pd, &item->sample);
 		if (give_sample(pd, d->e.event, item))
 			return true;
 	}
@@ -548,9 +555,11 @@ static bool decode_mmap(struct pd *pd, const struct pd_rec *rec, bool second,
 
 #define NOTHING ((enum perf_item_type) - 1)
 
-bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
+bool pd_decode(struct pd *pd, const struct pd_ready *r, struct perf_item *item)
 {
+	const struct pd_entry *e = &r->e;
 	struct pd_rec rec = { .p = e->rec, .block = e->block };
+	struct pd_file *f = pd->files.v[e->file];
 	bool ok = true, swap = pd->swap, give = false;
 	const struct pd_attr *a;
 	u32 pid, tid, ppid, ptid, tail;
@@ -562,8 +571,7 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 	switch (rec.type) {
 	case REC_SAMPLE:
 		if (e->event >= pd->attrs.n) {
-			pd_bad(pd, pd->files.v[e->file], e->rec, e->block,
-			       "sample before any event");
+			pd_bad(pd, f, e->rec, e->block, "sample before any event");
 			return false;
 		}
 		ok = decode_sample(pd, &rec, e->event, item);
@@ -576,6 +584,10 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 			pd->group.nr = 0;
 			return false;
 		}
+		if (r->hash[0] | r->hash[1])
+			memcpy(item->sample.hash, r->hash, sizeof(r->hash));
+		else
+			hash_chain(pd, &item->sample);
 		return give_sample(pd, e->event, item);
 	case REC_MMAP:
 	case REC_MMAP2:
@@ -644,7 +656,6 @@ bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item)
 	default: break;
 	}
 	if (!ok)
-		pd_bad(pd, pd->files.v[e->file], e->rec, e->block,
-		       "too short for what it should hold");
+		pd_bad(pd, f, e->rec, e->block, "too short for what it should hold");
 	return ok && give;
 }

@@ -10,7 +10,7 @@
 
 #include "perf/data.h"
 
-#define DROP_EVERY   ((u64)16 << 20)
+#define DROP_EVERY   ((u64)8 << 20)
 #define TYPE_LIMIT   0x00ffffffu /* no record type is as large: the bytes are something else */
 #define SPARE_BLOCKS 4
 #define PREFETCH     2048u /* bytes ahead */
@@ -115,17 +115,33 @@ void pd_rec_header(const struct pd *pd, struct pd_rec *rec)
 	rec->size = ld16(rec->p + 6, pd->swap);
 }
 
-void pd_file_touch(struct pd_file *f, u64 offset, u64 n)
+/* Whether the range has become large enough to be given back. */
+static bool range_add(struct pd_range *r, u64 low, u64 high, u64 bytes)
 {
-	f->low = MIN(f->low, offset);
-	f->high = MAX(f->high, offset + n);
-	f->touched += n;
-	if (f->touched < DROP_EVERY)
+	r->low = MIN(r->low, low);
+	r->high = MAX(r->high, high);
+	r->touched += bytes;
+	return r->touched >= DROP_EVERY;
+}
+
+static const struct pd_range no_range = { .low = UINT64_MAX };
+
+void pd_file_given(struct pd_file *f, u64 low, u64 high, u64 bytes)
+{
+	if (!range_add(&f->given, low, high, bytes))
 		return;
-	input_drop_range(f->in, f->low, f->high);
-	f->low = UINT64_MAX;
-	f->high = 0;
-	f->touched = 0;
+	input_drop_range(f->in, f->given.low, f->given.high);
+	f->given = no_range;
+}
+
+/* What is found is still to be given: that which was found before it is dropped. */
+static void found(struct pd_file *f, u64 offset, u64 n)
+{
+	if (!range_add(&f->found, offset, offset + n, n))
+		return;
+	input_drop_range(f->in, f->found_before.low, f->found_before.high);
+	f->found_before = f->found;
+	f->found = no_range;
 }
 
 /* ---- raw records ---- */
@@ -295,7 +311,7 @@ static void raw_advance(struct pd_file *f, u64 n)
 	if (f->in->map) {
 		n = MIN(n, f->end - f->pos);
 		prefetch(f, n);
-		pd_file_touch(f, f->pos, MIN(n, (u64)4096));
+		found(f, f->pos, MIN(n, (u64)4096));
 		f->pos += n;
 	} else {
 		f->raw.at += (size_t)n;
@@ -472,6 +488,23 @@ static int unpacked_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec)
 	return 1;
 }
 
+bool pd_file_ordinary(const struct pd *pd, const struct pd_file *f)
+{
+	struct pd_rec rec = { .p = f->in->map + f->pos };
+
+	if (f->end - f->pos < 8)
+		return false;
+	pd_rec_header(pd, &rec);
+	if (rec.size < 8 || rec.size > f->end - f->pos)
+		return false;
+	switch (rec.type) {
+	case REC_LOST: return rec.size >= 24;
+	case REC_LOST_SAMPLES: return rec.size >= 16;
+	case REC_FINISHED_ROUND: return true;
+	default: return rec.type && rec.type <= REC_KERNEL_LAST;
+	}
+}
+
 int pd_file_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, struct error *err)
 {
 	size_t left;
@@ -519,6 +552,17 @@ int pd_file_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec, struct er
 			raw_pass(pd, f, ld64(rec->p + 8, pd->swap));
 		return 1;
 	}
+}
+
+struct pd_file *pd_file_new(struct pd *pd, struct input *in)
+{
+	struct pd_file *f = xcalloc(1, sizeof(*f));
+
+	f->in = in ? in : &f->own;
+	f->given = f->found = f->found_before = no_range;
+	f->raw.block = f->unpacked.block = BLOCK_NONE;
+	vec_push(&pd->files, f);
+	return f;
 }
 
 void pd_file_free(struct pd *pd, struct pd_file *f)

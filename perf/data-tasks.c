@@ -18,6 +18,7 @@ static void task_set(struct pd *pd, u32 tid, str_id comm)
 {
 	struct pd_task *t = task_find(pd, tid);
 
+	pd->last_comm.known = false;
 	if (t) {
 		t->comm = comm;
 		return;
@@ -41,20 +42,28 @@ void pd_comm_fork(struct pd *pd, u32 pid, u32 tid, u32 ppid, u32 ptid)
 		task_set(pd, tid, t->comm);
 }
 
-str_id pd_comm(struct pd *pd, u32 pid, u32 tid)
+static str_id find_comm(struct pd *pd, u32 pid, u32 tid)
 {
-	struct pd_task *t = task_find(pd, tid);
-	str_id comm;
+	const struct pd_task *t = task_find(pd, tid);
 
+	if (!t && tid != pid)
+		t = task_find(pd, pid);
 	if (t)
 		return t->comm;
-	if (tid != pid && (t = task_find(pd, pid)))
-		comm = t->comm;
-	else if (!tid)
-		comm = strtab_adds(pd->r->strings, "swapper");
-	else
-		return strtab_addf(pd->r->strings, ":%d", (int)tid);
-	return comm;
+	return tid ? strtab_addf(pd->r->strings, ":%d", (int)tid)
+		   : strtab_adds(pd->r->strings, "swapper");
+}
+
+str_id pd_comm(struct pd *pd, u32 pid, u32 tid)
+{
+	if (UNLIKELY(!pd->last_comm.known || pd->last_comm.tid != tid ||
+		     pd->last_comm.pid != pid)) {
+		pd->last_comm.comm = find_comm(pd, pid, tid);
+		pd->last_comm.pid = pid;
+		pd->last_comm.tid = tid;
+		pd->last_comm.known = true;
+	}
+	return pd->last_comm.comm;
 }
 
 static bool eq_proc(const void *ctx, u32 i, const void *key)

@@ -115,8 +115,8 @@ enum {
 struct pd_attr {
 	u64 sample_type, read_format, flags, branch_type, regs_user, regs_intr;
 	/* Offset from the start of a SAMPLE, resp. from the end of any other record; 0: it has
-	 * none. */
-	u16 time_off, id_off;
+	 * none, or its place differs. */
+	u16 time_off, id_off, chain_off;
 	u16 tail_time, tail_id, tail_cpu, tail_size;
 };
 
@@ -151,20 +151,25 @@ struct pd_stream {
 	size_t at; /* next record in the block */
 };
 
+/* A range of a mapped file whose memory is to be given back. */
+struct pd_range {
+	u64 low, high; /* low > high: empty */
+	u64 touched;   /* bytes in it, those touched twice counted twice */
+};
+
 struct pd_file {
 	struct input *in;
 	struct input own; /* of data.N in a folder; `in` points here */
 	char *path;
-	u64 base;             /* bytes of the folder's files before it */
-	u64 pos, end;         /* mapped: next record and end of the records */
-	u64 low;              /* mapped: lowest offset touched since memory was given back */
-	u64 high;             /* and behind the highest */
-	u64 touched;          /* bytes touched since */
-	u64 skip;             /* stream: bytes to pass over */
-	struct pd_stream raw; /* stream */
-	u64 last_time;        /* of the record queued last; 0: none yet */
-	u64 missing;          /* bytes that the header promises beyond the end of the file */
-	bool at_end;          /* nothing more, or nothing that can be made sense of */
+	u64 base;                            /* bytes of the folder's files before it */
+	u64 pos, end;                        /* mapped: next record and end of the records */
+	struct pd_range given;               /* of records that were given out */
+	struct pd_range found, found_before; /* where records were looked for, and before that */
+	u64 skip;                            /* stream: bytes to pass over */
+	struct pd_stream raw;                /* stream */
+	u64 last_time;                       /* of the record queued last; 0: none yet */
+	u64 missing; /* bytes that the header promises beyond the end of the file */
+	bool at_end; /* nothing more, or nothing that can be made sense of */
 
 	/* compressed records */
 	struct zstd_state *zstd;
@@ -204,6 +209,12 @@ struct pd_queue {
 	VEC(size_t) runs;
 	u64 max_time, limit; /* newest so far; newest of the round before */
 	u64 last;            /* delivered */
+};
+
+/* A record whose turn it is. */
+struct pd_ready {
+	struct pd_entry e;
+	u64 hash[2]; /* of a sample's chain, where it is at `chain_off`; {0, 0}: not known */
 };
 
 struct pd_deferred {
@@ -265,6 +276,9 @@ struct pd {
 	size_t held; /* bytes in blocks that are in use */
 
 	struct pd_queue q;
+	struct pd_ahead *ahead; /* NULL: the caller's thread reads */
+	u64 ahead_from;         /* no thread before this offset of the file */
+
 	VEC(struct pd_deferred) deferred;
 	size_t deferred_gone;
 	VEC(struct pd_waiting) waiting;
@@ -276,6 +290,12 @@ struct pd {
 	u32 cur_block; /* block of the item handed out */
 	VEC(struct pd_task) tasks;
 	struct index task_index;
+	/* What pd_comm() was asked last, while nothing has changed. */
+	struct {
+		bool known;
+		u32 pid, tid;
+		str_id comm;
+	} last_comm;
 	VEC(struct pd_process) procs;
 	struct index proc_index;
 
@@ -293,11 +313,12 @@ struct pd {
 
 	/* what is told once at the end */
 	char *first_bad;
-	u64 bad, unknown_ids, out_of_order, throttled, traces;
+	u64 bad, unknown_ids, unknown_members, out_of_order, throttled, traces;
 	VEC(struct {
 		u32 type;
 		u64 n;
 	}) unknown;
+	u32 taken; /* records, for progress() */
 	bool told, finished;
 };
 
@@ -350,11 +371,17 @@ u64 pd_count_delta(struct pd *pd, u64 id, u32 tid, u64 value);
 /* The next whole record that is not a compressed one: 1, 0 at the end of the file, -1. */
 int pd_file_next(struct pd *pd, struct pd_file *f, struct pd_rec *rec,
 		 struct error *err) MUST_CHECK;
+/* One more of pd->files. `in` NULL: it opens its own input. */
+struct pd_file *pd_file_new(struct pd *pd, struct input *in);
 void pd_file_free(struct pd *pd, struct pd_file *f);
 void pd_block_ref(struct pd *pd, u32 block);
 void pd_block_unref(struct pd *pd, u32 block);
-/* Gives memory of mapped files back that has been passed. */
-void pd_file_touch(struct pd_file *f, u64 offset, u64 n);
+/* Whether the next record of a mapped file is whole, in place, and of the kinds that recordings
+ * consist of: then reading and queueing it tells nothing and changes no events. */
+bool pd_file_ordinary(const struct pd *pd, const struct pd_file *f);
+/* So many bytes of records in a range were given out: memory of a mapped file that has been passed
+ * is given back. */
+void pd_file_given(struct pd_file *f, u64 low, u64 high, u64 bytes);
 /* Fills in type, misc, size. */
 void pd_rec_header(const struct pd *pd, struct pd_rec *rec);
 /* Where a record lies, for messages. */
@@ -371,6 +398,24 @@ void pd_queue_all(struct pd *pd);
 bool pd_queue_pop(struct pd *pd, struct pd_entry *e);
 void pd_queue_release(struct pd *pd);
 
+/* What looking for the next record comes to. */
+enum pd_found {
+	PD_ERROR = -1,
+	PD_END,   /* all is read and given */
+	PD_FOUND, /* a record, with a reference to its block */
+	PD_MORE,  /* what a former record owes comes first; then ask again */
+};
+
+/* data-ahead.c: a mapped file is read and put in order by a thread of its own. */
+/* The file is open: says from where on there may be one. */
+void pd_ahead_allow(struct pd *pd);
+/* Starts one if it is time for that. */
+void pd_ahead_start(struct pd *pd);
+/* The next record; false: the thread has ended, and all that it found was given. */
+bool pd_ahead_next(struct pd *pd, struct pd_ready *r);
+/* Ends the thread, if there is one. */
+void pd_ahead_stop(struct pd *pd);
+
 /* data-tasks.c */
 void pd_comm_set(struct pd *pd, u32 tid, const char *name, size_t len);
 void pd_comm_fork(struct pd *pd, u32 pid, u32 tid, u32 ppid, u32 ptid);
@@ -380,8 +425,8 @@ void pd_thread_started(struct pd *pd, u32 pid, bool first);
 bool pd_thread_ended(struct pd *pd, u32 pid, u32 tid);
 
 /* data-record.c */
-/* Decodes a queued or immediate record: true when it gives an item. */
-bool pd_decode(struct pd *pd, const struct pd_entry *e, struct perf_item *item);
+/* Decodes a record whose turn it is: true when it gives an item. */
+bool pd_decode(struct pd *pd, const struct pd_ready *r, struct perf_item *item);
 /* The next item that a former record still owes (group members, deferred chains): true when there
  * is one. */
 bool pd_owed(struct pd *pd, struct perf_item *item);
@@ -389,6 +434,9 @@ bool pd_owed(struct pd *pd, struct perf_item *item);
 void pd_deferred_flush(struct pd *pd);
 
 /* perf-data.c */
+/* Reads until it is a record's turn. In the thread that reads ahead: also to the first record that
+ * is not ordinary, PD_END then. */
+enum pd_found pd_find(struct pd *pd, struct pd_entry *e, bool ahead, struct error *err);
 void pd_bad(struct pd *pd, const struct pd_file *f, const u8 *rec, u32 block, const char *what);
 
 #endif

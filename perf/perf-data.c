@@ -64,8 +64,8 @@ static void tell(struct pd *pd)
 	for (i = 0; i < pd->unknown.n; i++)
 		diag_addf(d, DIAG_UNKNOWN_RECORD, pd->unknown.v[i].n, "%" PRIu32,
 			  pd->unknown.v[i].type);
-	if (pd->unknown_ids)
-		diag_add(d, DIAG_UNKNOWN_ID, pd->unknown_ids, NULL);
+	if (pd->unknown_ids + pd->unknown_members)
+		diag_add(d, DIAG_UNKNOWN_ID, pd->unknown_ids + pd->unknown_members, NULL);
 	if (pd->out_of_order)
 		diag_add(d, DIAG_OUT_OF_ORDER, pd->out_of_order, NULL);
 	if (pd->throttled)
@@ -84,17 +84,6 @@ static void tell(struct pd *pd)
 
 /* ---- files ---- */
 
-static struct pd_file *file_new(struct pd *pd, struct input *in)
-{
-	struct pd_file *f = xcalloc(1, sizeof(*f));
-
-	f->in = in ? in : &f->own;
-	f->low = UINT64_MAX;
-	f->raw.block = f->unpacked.block = BLOCK_NONE;
-	vec_push(&pd->files, f);
-	return f;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	u64 x = *(const u64 *)a, y = *(const u64 *)b;
@@ -107,7 +96,7 @@ static int open_dir(struct pd *pd, struct error *err)
 {
 	struct input *in = &pd->r->in;
 	VEC(u64) numbers = { NULL, 0, 0 };
-	struct pd_file *f = file_new(pd, NULL);
+	struct pd_file *f = pd_file_new(pd, NULL);
 	struct dirent *de;
 	int ret = -1;
 	size_t i;
@@ -143,7 +132,7 @@ static int open_dir(struct pd *pd, struct error *err)
 	if (numbers.n)
 		qsort(numbers.v, numbers.n, sizeof(u64), by_number);
 	for (i = 0; i < numbers.n; i++) {
-		f = file_new(pd, NULL);
+		f = pd_file_new(pd, NULL);
 		f->path = xasprintf("%s%sdata.%" PRIu64, in->path,
 				    in->path[strlen(in->path) - 1] == '/' ? "" : "/", numbers.v[i]);
 		/* Opening a pipe would wait for a writer. */
@@ -178,13 +167,17 @@ static int pd_open(struct perf_reader *r, struct error *err)
 	index_init(&pd->task_index);
 	index_init(&pd->proc_index);
 	index_init(&pd->waiting_index);
+	pd->ahead_from = UINT64_MAX;
 	if (r->in.is_dir)
 		return open_dir(pd, err);
-	f = file_new(pd, &r->in);
+	f = pd_file_new(pd, &r->in);
 	if (probe(r->in.map ? r->in.map : r->in.head,
 		  r->in.map ? (size_t)MIN(r->in.size, (u64)8) : r->in.head_n, false) == 0)
 		return error_set(err, "'%s': no perf.data magic at offset 0x0", input_name(&r->in));
-	return pd_header_read(pd, f, err);
+	if (pd_header_read(pd, f, err))
+		return -1;
+	pd_ahead_allow(pd);
+	return 0;
 }
 
 static void pd_close(struct perf_reader *r)
@@ -194,6 +187,7 @@ static void pd_close(struct perf_reader *r)
 
 	if (!pd)
 		return;
+	pd_ahead_stop(pd);
 	if (!pd->told && pd->finished)
 		tell(pd);
 	for (i = 0; i < pd->files.n; i++)
@@ -404,19 +398,20 @@ static void let_go(struct pd *pd)
 	pd->cur_block = BLOCK_NONE;
 }
 
-/* Reads until something can be given: 1 an immediate item, 0 the queue has something ready or all
- * is read, -1. */
-static int scan(struct pd *pd, struct perf_item *item, struct error *err)
+enum pd_found pd_find(struct pd *pd, struct pd_entry *e, bool ahead, struct error *err)
 {
-	struct pd_entry e;
 	struct pd_rec rec;
 	struct pd_file *f;
 	int r;
 
+	if (pd_queue_pop(pd, e))
+		return PD_FOUND;
 	while ((f = current_file(pd))) {
+		if (ahead && !pd_file_ordinary(pd, f))
+			return PD_END;
 		r = pd_file_next(pd, f, &rec, err);
 		if (r < 0)
-			return -1;
+			return PD_ERROR;
 		if (!r)
 			continue;
 		pd->turn_bytes += rec.size;
@@ -425,76 +420,85 @@ static int scan(struct pd *pd, struct perf_item *item, struct error *err)
 			 * others. */
 			if (pd->files.n == 1)
 				pd_queue_round(pd);
-			progress(pd);
-			if (pd->q.ready)
-				return 0;
+			if (pd_queue_pop(pd, e))
+				return PD_FOUND;
 			continue;
 		}
 		if (rec.type >= REC_USER_FIRST) {
 			user_record(pd, f, &rec);
 			continue;
 		}
-		if (!kernel_record(pd, f, &rec, &e))
+		if (!kernel_record(pd, f, &rec, e))
 			continue;
-		e.file = (u16)pd->turn;
-		if (!e.time || e.time == UINT64_MAX) {
-			pd_block_ref(pd, e.block);
-			pd->cur_block = e.block;
-			if (pd_decode(pd, &e, item))
-				return 1;
-			if (pd->group.nr || pd->emit.n)
-				return 0;
-			let_go(pd);
+		e->file = (u16)pd->turn;
+		if (!e->time || e->time == UINT64_MAX) {
+			pd_block_ref(pd, e->block);
+			return PD_FOUND;
+		}
+		f->last_time = e->time;
+		pd_queue_add(pd, e);
+		if (pd->q.e.n < PD_MAX_QUEUE && pd->held <= PD_MAX_HELD)
 			continue;
-		}
-		f->last_time = e.time;
-		pd_queue_add(pd, &e);
-		if (pd->q.e.n >= PD_MAX_QUEUE || pd->held > PD_MAX_HELD) {
-			if (pd->held > PD_MAX_HELD)
-				pd_deferred_flush(pd);
-			pd_queue_half(pd);
-			progress(pd);
-			return 0;
-		}
+		if (pd->held > PD_MAX_HELD)
+			pd_deferred_flush(pd);
+		pd_queue_half(pd);
+		return PD_MORE;
 	}
-	progress(pd);
+	if (ahead)
+		return PD_END;
 	if (pd->q.e.n > pd->q.head)
 		pd_queue_all(pd);
 	else if (pd->deferred.n)
 		pd_deferred_flush(pd);
 	else
-		pd->finished = true;
-	return 0;
+		return PD_END;
+	return PD_MORE;
+}
+
+/* The same, with a thread that reads ahead where that pays. */
+static enum pd_found next_record(struct pd *pd, struct pd_ready *r, struct error *err)
+{
+	enum pd_found found;
+
+	if (!pd->ahead)
+		pd_ahead_start(pd);
+	if (pd->ahead && pd_ahead_next(pd, r))
+		return PD_FOUND;
+	memset(r->hash, 0, sizeof(r->hash));
+	found = pd_find(pd, &r->e, false, err);
+	if (found == PD_FOUND && r->e.block == BLOCK_NONE) {
+		struct pd_file *f = pd->files.v[r->e.file];
+		u64 at = (u64)(r->e.rec - f->in->map), size = ld16(r->e.rec + 6, pd->swap);
+
+		pd_file_given(f, at, at + size, size);
+	}
+	if (found != PD_FOUND || !(++pd->taken & 0x3ff))
+		progress(pd);
+	return found;
 }
 
 static int pd_next(struct perf_reader *r, struct perf_item *item, struct error *err)
 {
 	struct pd *pd = r->priv;
-	struct pd_entry e;
-	int ret;
+	struct pd_ready ready;
 
 	for (;;) {
 		if (pd_owed(pd, item))
 			return 1;
 		let_go(pd);
-		if (pd_queue_pop(pd, &e)) {
-			struct pd_file *f = pd->files.v[e.file];
-
-			pd->cur_block = e.block;
-			if (f->in->map)
-				pd_file_touch(f, (u64)(e.rec - f->in->map),
-					      ld16(e.rec + 6, pd->swap));
-			if (pd_decode(pd, &e, item))
-				return 1;
-			continue;
-		}
-		if (pd->finished) {
+		switch (next_record(pd, &ready, err)) {
+		case PD_ERROR: return -1;
+		case PD_END:
+			pd->finished = true;
 			tell(pd);
 			return 0;
+		case PD_FOUND:
+			pd->cur_block = ready.e.block;
+			if (pd_decode(pd, &ready, item))
+				return 1;
+			break;
+		case PD_MORE: break;
 		}
-		ret = scan(pd, item, err);
-		if (ret)
-			return ret;
 	}
 }
 

@@ -71,6 +71,8 @@ struct perf_sample {
 	const u64 *chain;
 	u32 chain_nr;
 	bool chain_stays; /* where it is until perf_close(); else until the next item */
+	u64 hash[2];      /* of the chain, by perf_chain_hash(); with perf_opts.seed only, and only
+			     of samples without registers and LBR */
 	u64 offset; /* of its record in a perf.data that is read in place (of a folder: in its files
 		       one behind the other, `data` first); 0: not known */
 
@@ -200,9 +202,10 @@ struct perf_opts {
 	bool keep_pid;      /* nor over pid and tid */
 	bool keep_cpu;
 	bool no_stacks; /* REGS/STACK are not wanted */
-	u32 threads;    /* for text; 0: as many as there are processors */
-	u32 piece; /* text is read in pieces of this many bytes; 0: 1 MiB. Small ones are for tests
-		    */
+	u64 seed;       /* of perf_sample.hash in a perf.data; 0: it is not wanted */
+	u32 threads;    /* 0: as many as there are processors; 1: none but the caller's */
+	u32 piece;      /* text is read in pieces of this many bytes, and a perf.data is read ahead
+			 * behind as many; 0: 1 MiB. Small ones are for tests */
 };
 
 struct perf_reader;
@@ -272,6 +275,14 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s);
  * before the leaf and on its space, not on its address.
  */
 bool perf_chain_leaf(const struct perf_sample *s, u32 *at, struct perf_addr *leaf);
+
+/* The entries of a chain that tell where the sample was taken: a marker, and the leaf. */
+static inline u32 perf_chain_top(const u64 *chain, u32 nr)
+{
+	return nr < 2 ? 0 : chain[0] >= PERF_CONTEXT_MAX ? 2 : 1;
+}
+/* Of all entries but these: samples of one function mostly differ in them alone. */
+void perf_chain_hash(const u64 *chain, u32 nr, u64 seed, u64 hash[2]);
 
 /* ---- a perf.data without stack dumps: strip.c ---- */
 

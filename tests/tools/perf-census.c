@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "perf/perf.h"
+#include "tests/unit/perf-ahead.h"
 
 static struct {
 	bool spaces, dump, diag, quiet;
@@ -127,6 +127,7 @@ static int census(const char *path)
 	struct perf_reader *r;
 	struct perf_item item;
 	const struct perf_meta *m;
+	const char *differs;
 	struct diag diag;
 	struct buf line = BUF_INIT;
 	u64 total = 0;
@@ -139,6 +140,11 @@ static int census(const char *path)
 	r = perf_open(path, NULL, &strings, &diag, &err);
 	if (!r)
 		goto out;
+	differs = strcmp(path, "-") != 0 ? perf_ahead_differs(path) : NULL;
+	if (differs) {
+		error_set(&err, "'%s': with a thread that reads ahead %s differs", path, differs);
+		goto out;
+	}
 	m = perf_meta(r);
 	while ((ret = perf_next(r, &item, &err)) > 0) {
 		c.items[item.type]++;

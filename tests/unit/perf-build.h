@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "perf/perf.h"
+#include "tests/unit/perf-ahead.h"
 #include "tests/unit/tap.h"
 
 /* sample_type */
@@ -406,6 +407,7 @@ static inline void result_read(struct result *res, const struct buf *bytes, bool
 {
 	char path[] = "perf-test-XXXXXX";
 	int fd = mkstemp(path), fds[2], saved;
+	const char *differs;
 	size_t done = 0;
 
 	if (fd < 0)
@@ -420,6 +422,8 @@ static inline void result_read(struct result *res, const struct buf *bytes, bool
 	if (!as_pipe) {
 		close(fd);
 		result_open(res, path);
+		differs = perf_ahead_differs(path);
+		STR_EQ(differs ? differs : "nothing", "nothing");
 	} else {
 		/* Tests of streams are small enough for a pipe's buffer. */
 		if (pipe(fds) || write(fds[1], bytes->p, bytes->n) != (ssize_t)bytes->n)
