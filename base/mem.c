@@ -28,6 +28,15 @@ void *xcalloc(size_t n, size_t size)
 	return p;
 }
 
+void *xaligned_alloc(size_t align, size_t size)
+{
+	void *p = aligned_alloc(align, size);
+
+	if (!p)
+		no_memory();
+	return p;
+}
+
 void *xreallocarray(void *p, size_t n, size_t size)
 {
 	if (size && n > SIZE_MAX / size)

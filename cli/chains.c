@@ -1,17 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "cli/chains.h"
 
 #define FIRST_SIZE 8192u
+#define LARGE_PAGE ((size_t)2 << 20)
+/* Where a recording repeats few chains this much is touched in vain. */
+#define MOST_FIRST (1u << 17)
+
+/* At most two thirds full. */
+static bool is_full(const struct chain_table *t, u64 n)
+{
+	return n * 3 > (u64)t->size * 2;
+}
+
+/*
+ * Large tables lie in large pages, where the system has them: what is looked up lies anywhere, and
+ * finding out where the page is would take longer than the look-up.
+ */
+static void allocate(struct chain_table *t)
+{
+	size_t n = t->size * sizeof(*t->slots);
+
+	if (n % LARGE_PAGE) {
+		t->slots = xcalloc(t->size, sizeof(*t->slots));
+		return;
+	}
+	t->slots = xaligned_alloc(LARGE_PAGE, n);
+	madvise(t->slots, n, MADV_HUGEPAGE);
+	memset(t->slots, 0, n);
+}
+
+void chain_table_expect(struct chain_table *t, u64 n)
+{
+	t->size = FIRST_SIZE;
+	while (t->size < MOST_FIRST && is_full(t, n))
+		t->size *= 2;
+	allocate(t);
+}
 
 struct chain_slot *chain_table_find(struct chain_table *t, const u64 key[2])
 {
 	size_t mask = t->size - 1, i;
 
 	if (UNLIKELY(!t->size)) {
-		t->size = FIRST_SIZE;
-		t->slots = xcalloc(t->size, sizeof(*t->slots));
+		chain_table_expect(t, 0);
 		mask = t->size - 1;
 	}
 	for (i = key[0] & mask; chain_slot_used(&t->slots[i]); i = (i + 1) & mask)
@@ -26,7 +60,7 @@ static void grow(struct chain_table *t)
 	size_t i;
 
 	t->size *= 2;
-	t->slots = xcalloc(t->size, sizeof(*t->slots));
+	allocate(t);
 	if (old.weights)
 		t->weights = xcalloc(t->size, sizeof(*t->weights));
 	for (i = 0; i < old.size; i++) {
@@ -49,8 +83,7 @@ struct chain_slot *chain_table_add(struct chain_table *t, const u64 key[2], bool
 
 	if (weights && !t->weights)
 		t->weights = xcalloc(t->size, sizeof(*t->weights));
-	/* At most two thirds full. */
-	if (++t->n * 3 > t->size * 2)
+	if (is_full(t, ++t->n))
 		grow(t);
 	s = chain_table_find(t, key);
 	s->key[0] = key[0];

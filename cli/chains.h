@@ -9,8 +9,8 @@
 #include "base/base.h"
 
 struct chain_slot {
-	u64 key[2]; /* key[1] 0: the slot is free */
-	u32 id;     /* the caller's */
+	u64 key[2];   /* key[1] 0: the slot is free */
+	u32 id, more; /* the caller's */
 	u64 samples;
 };
 
@@ -20,6 +20,9 @@ struct chain_table {
 	u64 *weights; /* by slot; NULL: they are the samples */
 	size_t size, n;
 };
+
+/* About how many chains a table is for: it need not grow then. Before the first look-up. */
+void chain_table_expect(struct chain_table *t, u64 n);
 
 /* The slot of a key, or a free one to be given to chain_table_add() before anything else is done.
  */

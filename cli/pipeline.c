@@ -51,7 +51,11 @@ struct edge {
 	node_id parent, child;
 };
 
+#define NOT_IN_SLOT UINT32_MAX
+
 #define STEM 16
+
+#define PENDING 7u /* samples, a power of two less one */
 
 #define FRAME_NEW       UINT32_MAX
 #define FRAME_BY_PARENT (UINT32_MAX - 1) /* several frames, or what depends on the frame above */
@@ -116,28 +120,28 @@ struct pipeline {
 
 	struct index chain_index, edge_index, root_index;
 	VEC(struct chain_entry) chains;
-	/* Chains of addresses, and what they are without their leaf; ids in `known`.  A hot
+	/* Chains of addresses, and what they are without their leaf; see keep_known().  A hot
 	 * function is sampled at many of its instructions: these chains differ in the leaf alone.
 	 */
 	struct chain_table whole, outer;
-	struct chain_table stems; /* the outermost frames of chains, in steps of STEM */
-	VEC(struct known_chain) known;
-	struct known_chain above; /* the chain built last, without its leaf */
-	u64 head_words[8], head;  /* what else tells chains apart, of the sample before; its hash */
-	u32 gen_pid;              /* whose generations these are */
+	struct chain_table stems;      /* the outermost frames of chains, in steps of STEM */
+	VEC(struct known_chain) known; /* those that do not fit into their slot */
+	struct known_chain above;      /* the chain built last, without its leaf */
+	u64 head_words[8], head; /* what else tells chains apart, of the sample before; its hash */
+	u32 gen_pid;             /* whose generations these are */
 	u64 gen_user, gen_kernel;
 	bool gen_valid;
 	struct pending_chain {
-		bool on, has_leaf;
-		u32 at; /* of the leaf in the chain */
+		bool parted, has_leaf;
 		u32 event;
 		struct perf_addr leaf;
 		u64 gen_user, gen_kernel;
-		u64 key[2], outer[2];
-		struct perf_sample sample;
-	} pending;
-	VEC(struct edge) first_edges; /* by parent: the first one made; child 0: none */
-	VEC(struct edge) edges;       /* the others */
+		u64 key[2], outer[2]; /* outer: of the chain without its leaf, once it is parted */
+		const struct perf_sample *sample;
+	} pending[PENDING];
+	u64 pending_first, pending_end; /* of those that are pending; modulo PENDING */
+	VEC(struct edge) first_edges;   /* by parent: the first one made; child 0: none */
+	VEC(struct edge) edges;         /* the others */
 	VEC(struct root_entry) roots;
 	VEC(frame_id) root_frames; /* outermost first */
 	VEC(u32) frames; /* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
@@ -500,6 +504,27 @@ static bool runs_idle(struct pipeline *p)
 	return false;
 }
 
+/* All but a few chains fit into what a slot has for its user: these are looked up without a
+ * further access to memory. */
+static void keep_known(struct pipeline *p, struct chain_slot *slot, const struct known_chain *k)
+{
+	if (k->event || k->garbage) {
+		slot->id = (u32)p->known.n;
+		slot->more = NOT_IN_SLOT;
+		vec_push(&p->known, *k);
+	} else {
+		slot->id = k->node;
+		slot->more = k->flags;
+	}
+}
+
+static struct known_chain get_known(const struct pipeline *p, const struct chain_slot *slot)
+{
+	if (slot->more == NOT_IN_SLOT)
+		return p->known.v[slot->id];
+	return (struct known_chain){ .node = slot->id, .flags = slot->more };
+}
+
 /* Makes a stem's key that of the stem with the next STEM frames of the chain, which end at `end`.
  */
 static void stem_extend(const struct pipeline *p, u64 key[2], size_t end)
@@ -549,7 +574,7 @@ static struct known_chain add_chain(struct pipeline *p, const struct perf_sample
 			known = chain_slot_used(slot);
 			if (known) {
 				memcpy(key, next, sizeof(key));
-				k = p->known.v[slot->id];
+				k = get_known(p, slot);
 				i -= STEM - 1;
 				continue;
 			}
@@ -578,8 +603,7 @@ static struct known_chain add_chain(struct pipeline *p, const struct perf_sample
 			slot = chain_table_find(&p->stems, key);
 			if (!chain_slot_used(slot)) {
 				slot = chain_table_add(&p->stems, key, false);
-				slot->id = (u32)p->known.n;
-				vec_push(&p->known, k);
+				keep_known(p, slot, &k);
 			}
 		}
 	}
@@ -1143,19 +1167,37 @@ static u64 head_of(struct pipeline *p, const struct perf_sample *s, u32 event)
 	return p->head;
 }
 
-/* The pending sample's chain was not seen before. */
+/* Of a chain that was not seen before all but the leaf may be known. */
+static void part_leaf(struct pending_chain *w)
+{
+	const struct perf_sample *s = w->sample;
+	u32 at = 0;
+
+	w->parted = true;
+	w->has_leaf = perf_chain_leaf(s, &at, &w->leaf);
+	if (!w->has_leaf)
+		return;
+	hash_extend(w->outer, at ? s->chain[0] : 0);
+	hash_extend(w->outer, w->leaf.space);
+	w->outer[1] |= 1;
+}
+
+/* A pending sample's chain was not seen before. */
 static struct known_chain learn_chain(struct pipeline *p, struct pending_chain *w)
 {
-	const struct perf_sample *s = &w->sample;
-	bool user = w->leaf.space == SPACE_USER;
+	const struct perf_sample *s = w->sample;
 	struct chain_slot *slot = NULL;
 	struct known_chain k;
 	struct chain_entry e;
+	bool user;
 
+	if (!w->parted)
+		part_leaf(w);
+	user = w->leaf.space == SPACE_USER;
 	if (w->has_leaf) {
 		slot = chain_table_find(&p->outer, w->outer);
 		if (chain_slot_used(slot)) {
-			k = p->known.v[slot->id];
+			k = get_known(p, slot);
 			/* No other chain has this leaf there: an edge would not be used again. */
 			k.node = resolve_addr(p, k.node, user ? s->pid : SYM_KERNEL_PID, &w->leaf);
 			if (user && is_broken(p, k.node))
@@ -1170,32 +1212,26 @@ static struct known_chain learn_chain(struct pipeline *p, struct pending_chain *
 		k.flags |= e.flags & ~(u32)CHAIN_BROKEN;
 		k.garbage = e.garbage;
 		slot = chain_table_add(&p->outer, w->outer, false);
-		slot->id = (u32)p->known.n;
-		vec_push(&p->known, k);
+		keep_known(p, slot, &k);
 	}
 	return (struct known_chain){ .node = e.node, .flags = e.flags, .garbage = e.garbage };
 }
 
-/* Counts the pending sample. */
-static void take_pending(struct pipeline *p)
+/* Counts the pending sample that came first. */
+static void take_first_pending(struct pipeline *p)
 {
-	struct pending_chain *w = &p->pending;
-	const struct perf_sample *s = &w->sample;
+	struct pending_chain *w = &p->pending[p->pending_first++ % PENDING];
+	const struct perf_sample *s = w->sample;
+	u64 weight = weight_of(p, s);
 	struct chain_slot *slot;
-	u64 weight;
 
-	if (!w->on)
-		return;
-	w->on = false;
-	weight = weight_of(p, s);
 	slot = chain_table_find(&p->whole, w->key);
 	if (UNLIKELY(!chain_slot_used(slot))) {
 		struct known_chain k = learn_chain(p, w);
 
 		k.event = w->event;
 		slot = chain_table_add(&p->whole, w->key, p->opts->weight_period);
-		slot->id = (u32)p->known.n;
-		vec_push(&p->known, k);
+		keep_known(p, slot, &k);
 	}
 	slot->samples = add_saturated(slot->samples, s->count);
 	if (p->whole.weights) {
@@ -1203,49 +1239,54 @@ static void take_pending(struct pipeline *p)
 
 		*sum = add_saturated(*sum, weight);
 	}
-	if (!p->opts->dso || module_wanted(p, p->known.v[slot->id].node))
+	if (!p->opts->dso || module_wanted(p, get_known(p, slot).node))
 		note_sample(p, s, w->event,
-			    p->run->profile.keep_samples ? p->known.v[slot->id].node : 0,
+			    p->run->profile.keep_samples ? get_known(p, slot).node : 0,
 			    scaled(p, weight));
+}
+
+static void take_pending(struct pipeline *p)
+{
+	while (p->pending_first < p->pending_end)
+		take_first_pending(p);
+}
+
+/* Half way: a chain's slot has been fetched, and if it is a new one the next look-up begins. */
+static void look_again(struct pipeline *p, struct pending_chain *w)
+{
+	if (w->parted || chain_slot_used(chain_table_find(&p->whole, w->key)))
+		return;
+	part_leaf(w);
+	if (w->has_leaf)
+		chain_table_prefetch(&p->outer, w->outer);
 }
 
 /*
  * A sample whose stack is its chain of addresses.  Where it is counted is rarely in the processor's
- * cache: while that is fetched the next sample is read, as far as this one's chain stays.
+ * cache: while that is fetched the next samples are read, as far as this one's chain stays.
  */
 static void take_chain(struct pipeline *p, const struct perf_sample *s, u32 event)
 {
-	struct pending_chain *w = &p->pending;
-	u64 key[2], outer[2], head = head_of(p, s, event);
-	struct perf_addr leaf = { 0 };
-	u32 at = 0, first, i;
-	bool has_leaf = perf_chain_leaf(s, &at, &leaf);
+	u64 outer[2] = { s->hash[0], s->hash[1] }, key[2];
+	u32 top = perf_chain_top(s->chain, s->chain_nr), i;
 
-	first = has_leaf ? at + 1 : 0;
-	key[0] = hash_bytes_checked(s->chain + first, (s->chain_nr - first) * sizeof(*s->chain),
-				    head, &key[1]);
-	memcpy(outer, key, sizeof(outer));
-	for (i = 0; i < first; i++)
+	hash_extend(outer, head_of(p, s, event));
+	memcpy(key, outer, sizeof(key));
+	for (i = 0; i < top; i++)
 		hash_extend(key, s->chain[i]);
 	key[1] |= 1;
 	chain_table_prefetch(&p->whole, key);
-	if (has_leaf) {
-		hash_extend(outer, at ? s->chain[0] : 0);
-		hash_extend(outer, leaf.space);
-		outer[1] |= 1;
-		chain_table_prefetch(&p->outer, outer);
+	if (p->pending_end - p->pending_first == PENDING) {
+		look_again(p, &p->pending[(p->pending_first + PENDING / 2) % PENDING]);
+		take_first_pending(p);
 	}
-	take_pending(p);
-	*w = (struct pending_chain){ .on = true,
-				     .has_leaf = has_leaf,
-				     .at = at,
-				     .event = event,
-				     .leaf = leaf,
-				     .gen_user = p->gen_user,
-				     .gen_kernel = p->gen_kernel,
-				     .key = { key[0], key[1] },
-				     .outer = { outer[0], outer[1] },
-				     .sample = *s };
+	p->pending[p->pending_end++ % PENDING] =
+		(struct pending_chain){ .event = event,
+					.gen_user = p->gen_user,
+					.gen_kernel = p->gen_kernel,
+					.key = { key[0], key[1] },
+					.outer = { outer[0], outer[1] },
+					.sample = s };
 	if (!s->chain_stays)
 		take_pending(p);
 }
@@ -1257,24 +1298,25 @@ static void settle_chains(struct pipeline *p)
 
 	for (i = 0; i < p->whole.size; i++) {
 		const struct chain_slot *slot = &p->whole.slots[i];
-		const struct known_chain *k;
+		struct known_chain k;
 		u64 weight;
 
 		if (!chain_slot_used(slot))
 			continue;
-		k = &p->known.v[slot->id];
-		if (!module_wanted(p, k->node)) {
+		k = get_known(p, slot);
+		if (!module_wanted(p, k.node)) {
 			p->filtered = add_saturated(p->filtered, slot->samples);
 			continue;
 		}
 		weight = p->whole.weights ? p->whole.weights[i] : slot->samples;
-		profile_add(&p->run->profile, k->event, k->node, slot->samples, scaled(p, weight));
-		count_at_node(p, k->node, slot->samples);
+		profile_add(&p->run->profile, k.event, k.node, slot->samples, scaled(p, weight));
+		count_at_node(p, k.node, slot->samples);
 		p->samples = add_saturated(p->samples, slot->samples);
-		count_flags(p, k->flags, k->garbage, slot->samples);
+		count_flags(p, k.flags, k.garbage, slot->samples);
 	}
 }
 
+/* The sample stays where it is until PENDING more are taken. */
 static void take_sample(struct pipeline *p, const struct perf_sample *s)
 {
 	struct chain_entry e;
@@ -1282,6 +1324,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	u64 weight;
 
 	if (!wanted(p, s)) {
+		take_pending(p);
 		p->filtered = add_saturated(p->filtered, s->count);
 		return;
 	}
@@ -1759,13 +1802,15 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 {
 	struct pipeline p = { .run = r, .opts = opts, .path = path };
 	const struct perf_meta *m;
-	struct perf_item item;
-	u64 done, total, items = 0;
+	struct perf_opts perf;
+	struct perf_item items[PENDING + 1]; /* those before may still be pending */
+	u64 done, total, n = 0;
 	int rc = -1;
 
 	perf_chain_init(&p.chain);
 	if (getrandom(&p.seed, sizeof(p.seed), GRND_NONBLOCK) != sizeof(p.seed))
 		p.seed = (uintptr_t)&p;
+	p.seed |= 1;
 	p.guest = strtab_adds(&r->strings, "[guest]");
 	p.xen = strtab_adds(&r->strings, "[xen]");
 	r->profile.by_line = opts->by_line;
@@ -1783,17 +1828,23 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 			goto out;
 	}
 
-	p.reader = perf_open(path, &opts->perf, &r->strings, &r->diag, err);
+	perf = opts->perf;
+	perf.seed = p.seed;
+	p.reader = perf_open(path, &perf, &r->strings, &r->diag, err);
 	if (!p.reader)
 		goto out;
 	m = perf_meta(p.reader);
+	/* Samples take about half a KiB, and a quarter of them are new. */
+	perf_progress(p.reader, &done, &total);
+	chain_table_expect(&p.whole, total / 2048);
+	chain_table_expect(&p.outer, total / 4096);
 	p.scale = (u64)m->weight_scale;
 	if (p.scale > r->profile.weight_scale)
 		refine_scale(r, p.scale);
 	r->two_columns |= m->two_columns;
 
 	progress_start(path_base(path));
-	while ((rc = perf_next(p.reader, &item, err)) > 0) {
+	while ((rc = perf_next(p.reader, &items[n % ARRAY_SIZE(items)], err)) > 0) {
 		/* A pipe tells the host and the kernel on the way to its first item. */
 		if (!p.sym)
 			start_symbols(&p);
@@ -1801,8 +1852,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 			sym_build_id(p.sym, m->build_ids.v[p.build_ids].filename,
 				     m->build_ids.v[p.build_ids].id,
 				     m->build_ids.v[p.build_ids].len);
-		take_item(&p, &item);
-		if (!(++items & 0x3ff)) {
+		take_item(&p, &items[n % ARRAY_SIZE(items)]);
+		if (!(++n & 0x3ff)) {
 			perf_progress(p.reader, &done, &total);
 			progress_update(done, total);
 		}
