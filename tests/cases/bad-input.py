@@ -14,15 +14,16 @@ import subprocess
 import sys
 import tempfile
 
-top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
-corpus = os.path.join(top, 'tests', 'data', 'corpus')
-xenflame = os.environ.get('XENFLAME', 'xenflame')
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
+import tap  # noqa: E402
+from tap import CORPUS, XENFLAME  # noqa: E402
+
 LIMIT = 1 << 30
 
-sanitized = b'__asan_init' in open(xenflame, 'rb').read() if os.path.exists(xenflame) else False
+sanitized = b'__asan_init' in open(XENFLAME, 'rb').read() if os.path.exists(XENFLAME) else False
 PATIENCE = 120 if sanitized else 20  # seconds
 tmp = tempfile.mkdtemp(prefix='xenflame-bad-')
-nr = failed = 0
 
 
 def limits():
@@ -32,18 +33,13 @@ def limits():
 
 def run(*args, stdin=None):
     try:
-        return subprocess.run([xenflame, '--offline', *args], input=stdin, capture_output=True, timeout=PATIENCE, preexec_fn=limits)
+        return subprocess.run([XENFLAME, '--offline', *args], input=stdin, capture_output=True, timeout=PATIENCE, preexec_fn=limits)
     except subprocess.TimeoutExpired:
         return None
 
 
 def check(what, problem):
-    global nr, failed
-    nr += 1
-    print(f"{'ok' if problem is None else 'not ok'} {nr} - {what}")
-    if problem is not None:
-        print(f'# {problem}')
-        failed += 1
+    tap.ok(problem is None, what, problem)
 
 
 def told(p):
@@ -182,8 +178,8 @@ def main():
     symbol_files()
     many_segments()
     many_sections()
-    small = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.data'), 'rb').read()
-    pipe = open(os.path.join(corpus, 'public', 'linux-perf-data', 'sleep.compressed.pipe.data'), 'rb').read()
+    small = open(os.path.join(CORPUS, 'public', 'linux-perf-data', 'sleep.data'), 'rb').read()
+    pipe = open(os.path.join(CORPUS, 'public', 'linux-perf-data', 'sleep.compressed.pipe.data'), 'rb').read()
 
     expect_error('no such file', [os.path.join(tmp, 'absent')], ['absent', 'No such file'])
     expect_error('empty file', [path('empty', b'')], ['empty'])
@@ -192,18 +188,18 @@ def main():
     expect_error('zeros', [path('zeros', bytes(100000))], ['zeros'])
     expect_error('noise', [path('noise', random.Random(1).randbytes(100000))], ['noise'])
     expect_error('magic alone', [path('magic', b'PERFILE2')], ['magic'])
-    expect_error('an ELF file', [os.path.join(top, 'examples', 'xen-host', 'hcload')], ['hcload'])
+    expect_error('an ELF file', [os.path.join(tap.TOP, 'examples', 'xen-host', 'hcload')], ['hcload'])
     expect_error('damaged gzip', [path('bad.gz', b'\x1f\x8b\x08\x00' + bytes(50))], ['bad.gz'])
     expect_error('damaged zstd', [path('bad.zst', b'\x28\xb5\x2f\xfd' + bytes(50))], ['bad.zst'])
     expect_error('damaged xz', [path('bad.xz', b'\xfd7zXZ\x00' + bytes(50))], ['bad.xz'])
     expect_error('empty standard input', ['-'], ['standard input'], stdin=b'')
     expect_error('name with control characters', [path('a\x1b[31mb\n', b'')], ['a'])
-    expect_error('all samples unusable', [os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data')],
+    expect_error('all samples unusable', [os.path.join(CORPUS, 'xen-stock', 'vpmu-on-cpuclock.perf.data')],
                  ['all 2316 samples are unusable', 'vpmu=off'])
-    expect_error('all samples of two recordings unusable', [os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data')] * 2,
+    expect_error('all samples of two recordings unusable', [os.path.join(CORPUS, 'xen-stock', 'vpmu-on-cpuclock.perf.data')] * 2,
                  ['all 2316 samples are unusable'])
     folder = os.path.join(tmp, 'folder')
-    shutil.copytree(os.path.join(corpus, 'local', 'threads_dir', 'perf.data'), folder)
+    shutil.copytree(os.path.join(CORPUS, 'local', 'threads_dir', 'perf.data'), folder)
     os.chmod(folder, 0o755)
     whole = run('-q', folder, '--format=folded')
     shutil.copy(os.path.join(folder, 'data.1'), os.path.join(folder, 'data.01'))
@@ -266,9 +262,8 @@ def main():
         bad = bad or (p and f'flip {i}: {p}')
     check('flipped bits', bad)
     shutil.rmtree(tmp)
-    print(f'1..{nr}')
-    return 1 if failed else 0
+    tap.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

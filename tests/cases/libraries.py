@@ -11,24 +11,16 @@ import subprocess
 import sys
 import tempfile
 
-top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
-xenflame = os.environ.get('XENFLAME', 'xenflame')
-config = os.path.join(os.environ.get('abs_top_builddir', '.'), 'config.h')
-nr = failed = 0
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
+from tap import BUILD, TOP, XENFLAME, check, done, skip_all  # noqa: E402
+
+config = os.path.join(BUILD, 'config.h')
 
 PICTURE = '''<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg">
 <g><title>all (3 samples, 100%)</title><rect x="10" y="30" width="90" height="15"/></g>
 <g><title>main (3 samples, 100%)</title><rect x="10" y="14" width="90" height="15"/></g></svg>
 '''
-
-
-def check(what, ok, detail=''):
-    global nr, failed
-    nr += 1
-    print(f"{'' if ok else 'not '}ok {nr} - {what}")
-    if not ok:
-        print('\n'.join(f'# {line}' for line in str(detail).splitlines()[:20]))
-        failed += 1
 
 
 def macros():
@@ -38,8 +30,7 @@ def macros():
 
 have = macros()
 if 'LATE_LIBRARIES' not in have:
-    print('1..0 # SKIP all libraries are linked in this build')
-    sys.exit(0)
+    skip_all('all libraries are linked in this build')
 sonames = {name: have[f'SONAME_{name}'].strip('"') for name in ('CAIRO', 'LIBXML2', 'LIBCURL', 'DEBUGINFOD') if f'SONAME_{name}' in have}
 tmp = tempfile.mkdtemp(prefix='xenflame-libraries-')
 bogus = os.path.join(tmp, 'bogus')
@@ -58,7 +49,7 @@ def run(*args, found=False, **env):
     clean = {k: v for k, v in os.environ.items() if k not in ('DEBUGINFOD_URLS', 'LD_LIBRARY_PATH')}
     if not found:
         clean['LD_LIBRARY_PATH'] = bogus
-    return subprocess.run([xenflame, *args], capture_output=True, text=True, timeout=120, env={**clean, **env})
+    return subprocess.run([XENFLAME, *args], capture_output=True, text=True, timeout=120, env={**clean, **env})
 
 
 def said(p):
@@ -66,7 +57,7 @@ def said(p):
 
 
 # What needs none of them.
-corpus = os.path.join(top, 'tests', 'data', 'corpus', 'local')
+corpus = os.path.join(TOP, 'tests', 'data', 'corpus', 'local')
 p = run('--version')
 check('--version opens none of them', p.returncode == 0 and not p.stderr, said(p))
 p = run(folded, '-o', '-', '--format=folded')
@@ -112,5 +103,4 @@ if 'LIBXML2' in sonames:
     p = run(picture, '--format=folded', '-o', '-', found=True)
     check('an SVG of another program with the library there', p.returncode == 0 and p.stdout == 'main 3\n', said(p))
 shutil.rmtree(tmp)
-print(f'1..{nr}')
-sys.exit(1 if failed else 0)
+done()

@@ -18,25 +18,21 @@ import tempfile
 import time
 import urllib.parse
 
-top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
-corpus = os.path.join(top, 'tests', 'data', 'corpus')
-example = os.path.join(corpus, 'xen-hv', 'perf.data.kvm')
-xenflame = os.path.abspath(os.environ.get('XENFLAME', 'xenflame'))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
+import tap  # noqa: E402
+from tap import CORPUS, XENFLAME  # noqa: E402
+
+example = os.path.join(CORPUS, 'xen-hv', 'perf.data.kvm')
 tmp = tempfile.mkdtemp(prefix='xenflame-program-')
-nr = failed = 0
 
 
 def check(what, problem):
-    global nr, failed
-    nr += 1
-    print(f"{'ok' if problem is None else 'not ok'} {nr} - {what}")
-    if problem is not None:
-        print(f'# {str(problem)[:500]}')
-        failed += 1
+    tap.ok(problem is None, what, problem)
 
 
 def run(*args, cwd=None, env=None, stdin=None, stdout=subprocess.PIPE):
-    return subprocess.run([xenflame, *args], cwd=cwd, env=dict(os.environ, **(env or {})), input=stdin, stdout=stdout,
+    return subprocess.run([XENFLAME, *args], cwd=cwd, env=dict(os.environ, **(env or {})), input=stdin, stdout=stdout,
                           stderr=subprocess.PIPE, check=False)
 
 
@@ -52,13 +48,13 @@ def folded(*args, **kw):
 def domains():
     """--group=domain against what the roots of ungrouped stacks say."""
     console = os.path.join(tmp, 'console.txt')
-    with lzma.open(os.path.join(corpus, 'xen-stock', 'debug-keys-d.console.txt.xz')) as f, open(console, 'wb') as out:
+    with lzma.open(os.path.join(CORPUS, 'xen-stock', 'debug-keys-d.console.txt.xz')) as f, open(console, 'wb') as out:
         out.write(f.read())
     guests = os.path.join(tmp, 'guests.txt')
     with open(guests, 'w', encoding='ascii') as f:
         for vm, name in (('', 'a'), ('VM:  77 VCPU:000 ', 'b'), ('VM:  78 VCPU:001 ', 'c'), ('VM:  77 VCPU:002 ', 'd')):
             f.write(f'{vm}app 5 [000] 1.0: 1 cycles:\n\t401000 {name} (/bin/app)\n\n')
-    for name, recording, more in (('console log', console, {}), ('recording', os.path.join(corpus, 'xen-hv', 'rfc-layout.perf.data.kvm'), {}),
+    for name, recording, more in (('console log', console, {}), ('recording', os.path.join(CORPUS, 'xen-hv', 'rfc-layout.perf.data.kvm'), {}),
                                   ('recording of guests', guests, {'app;a': 'dom0', 'app;b': 'guest 77', 'app;c': 'guest 78', 'app;d': 'guest 77'})):
         expected = {}
         for line in run('-q', '--offline', '--format=folded', '-o', '-', recording).stdout.decode().splitlines():
@@ -91,7 +87,7 @@ def begun(p):
 
 
 def oracle():
-    with gzip.open(os.path.join(corpus, 'xen-hv', 'perf.oracle.txt.gz'), 'rt') as f:
+    with gzip.open(os.path.join(CORPUS, 'xen-hv', 'perf.oracle.txt.gz'), 'rt') as f:
         for line in f:
             if line.startswith('S\t'):
                 _, _, comm, pid, tid, cpu, time, mode = line.split('\t')
@@ -115,14 +111,14 @@ def main():
     half = first + (last - first) // 2
     equal('--time in percent', folded('--time=0%-50%', example), sum(s[4] <= half for s in samples))
     equal('--comm and --cpu', folded('--comm=hc-mmap', '--cpu=0', example), sum(s[0] == 'hc-mmap' and s[3] == 0 for s in samples))
-    equal('two recordings add up', folded(example, os.path.join(corpus, 'xen-hv', 'dwarf.perf.data.kvm')), len(samples) + 563)
+    equal('two recordings add up', folded(example, os.path.join(CORPUS, 'xen-hv', 'dwarf.perf.data.kvm')), len(samples) + 563)
     shallow = os.path.join(tmp, 'shallow.folded')
     with open(shallow, 'w', encoding='ascii') as f:
         f.write('x;f_[h] 5\nx;g 2\n')
     one, two = (run(*[shallow] * n, '-o', os.path.join(tmp, 'n.folded')).stderr for n in (1, 2))
     a, b = (re.search(rb'(\d+) of the hypervisor samples have a single', text) for text in (one, two))
     check('each recording is counted once', None if a and b and 2 * int(a[1]) == int(b[1]) else (one, two))
-    p = run('diff', os.path.join(corpus, 'xen-stock', 'vpmu-on-cpuclock.perf.data'), example)
+    p = run('diff', os.path.join(CORPUS, 'xen-stock', 'vpmu-on-cpuclock.perf.data'), example)
     check('a comparison with unusable samples', None if p.returncode == 1 and b'all 2316 samples are unusable' in p.stderr
           and b'vpmu=off' in p.stderr else p.stderr)
     p = run('diff', example, example, '--only=nothing has this name')
@@ -154,12 +150,12 @@ def main():
     equal('counts beyond 64 bits', folded('-', stdin=f'a;b {many}\na;b {many}\n'.encode()), (1 << 64) - 1)
     with open(example, 'rb') as f:
         equal('standard input', folded('-', stdin=f.read()), len(samples))
-    synth = os.path.join(corpus, 'synth', 'xen', 'hvmark.perf.data.kvm')
+    synth = os.path.join(CORPUS, 'synth', 'xen', 'hvmark.perf.data.kvm')
     equal('--guest and --host', folded('--guest', synth) + folded('--host', synth), folded(synth))
 
     here = os.path.join(tmp, 'here')
     os.mkdir(here)
-    shutil.copy(os.path.join(corpus, 'local', 'fp', 'perf.data'), os.path.join(here, 'perf.data'))
+    shutil.copy(os.path.join(CORPUS, 'local', 'fp', 'perf.data'), os.path.join(here, 'perf.data'))
     p = run('-q', '-o', 'x.folded', cwd=here)
     check('perf.data of the folder', None if p.returncode == 0 and os.path.exists(os.path.join(here, 'x.folded')) else p.stderr)
     shutil.copy(example, os.path.join(here, 'perf.data.kvm'))
@@ -168,11 +164,11 @@ def main():
 
     os.unlink(os.path.join(here, 'perf.data.kvm'))
     os.unlink(os.path.join(here, 'perf.data'))
-    shutil.copytree(os.path.join(corpus, 'local', 'threads_dir', 'perf.data'), os.path.join(here, 'perf.data'))
+    shutil.copytree(os.path.join(CORPUS, 'local', 'threads_dir', 'perf.data'), os.path.join(here, 'perf.data'))
     p = run('-q', '--offline', '-o', 'z.folded', cwd=here)
     check('a recording that is a folder', None if p.returncode == 0 else p.stderr)
     shutil.rmtree(os.path.join(here, 'perf.data'))
-    shutil.copy(os.path.join(corpus, 'local', 'fp', 'perf.data'), os.path.join(here, 'perf.data'))
+    shutil.copy(os.path.join(CORPUS, 'local', 'fp', 'perf.data'), os.path.join(here, 'perf.data'))
     with open(os.path.join(here, 'perf.data'), 'rb') as f:
         data = f.read()
     for args in (['perf.data'], ['diff', example, 'perf.data'], ['report', 'perf.data']):
@@ -241,13 +237,13 @@ def main():
     for sig, args in ((signal.SIGINT, ['-o', os.path.join(tmp, 'cut.svg')]), (signal.SIGTERM, ['-o', os.path.join(tmp, 'cut.svg')]),
                       (signal.SIGHUP, ['--open'])):
         # make in the background of a shell has it ignored
-        with subprocess.Popen([xenflame, '-q', f'--palette-file={fifo}', shallow, *args], stderr=subprocess.PIPE,
+        with subprocess.Popen([XENFLAME, '-q', f'--palette-file={fifo}', shallow, *args], stderr=subprocess.PIPE,
                               preexec_fn=lambda: signal.signal(sig, signal.SIG_DFL)) as p:
             name = begun(p)
             p.send_signal(sig)
         check(f'{sig.name} leaves no file: {args[0]}', None if name and p.returncode == -sig and not os.path.exists(name) and
               not os.path.exists(name[:-7]) else (name, p.returncode))
-    with subprocess.Popen([xenflame, '-q', f'--palette-file={fifo}', shallow, '-o', os.path.join(tmp, 'whole.svg')],
+    with subprocess.Popen([XENFLAME, '-q', f'--palette-file={fifo}', shallow, '-o', os.path.join(tmp, 'whole.svg')],
                           preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as p:
         begun(p)
         p.send_signal(signal.SIGHUP)
@@ -278,10 +274,10 @@ def main():
             with open('/dev/full', 'wb') as f:
                 p = run(*args, stdout=f)
             check(f"{' '.join(args)} on a full disk", None if p.returncode == 1 and b'cannot write' in p.stderr else (p.returncode, p.stderr))
-    p = subprocess.run(f'"{xenflame}" -q --offline "{example}" -o - --format=folded >&-', shell=True, capture_output=True, check=False)
+    p = subprocess.run(f'"{XENFLAME}" -q --offline "{example}" -o - --format=folded >&-', shell=True, capture_output=True, check=False)
     check('closed standard output', None if p.returncode == 1 and b'cannot write' in p.stderr else (p.returncode, p.stderr))
     closed = os.path.join(tmp, 'closed.folded')
-    p = subprocess.run(f'"{xenflame}" --offline "{example}" -o "{closed}" <&- >&- 2>&-', shell=True, check=False)
+    p = subprocess.run(f'"{XENFLAME}" --offline "{example}" -o "{closed}" <&- >&- 2>&-', shell=True, check=False)
     check('closed standard streams', None if p.returncode == 0 and b'xenflame: ' not in open(closed, 'rb').read() else p.returncode)
     os.mkdir(os.path.join(tmp, 'bare'))
     alone = os.path.join(tmp, 'bare', 'perf.data.kvm')
@@ -320,13 +316,12 @@ def main():
     check('no SVG on a terminal', None if p.returncode == 2 and b'terminal' in p.stderr else (p.returncode, p.stderr))
     os.close(slave)
     os.close(master)
-    p = subprocess.run(f'"{xenflame}" -q --offline "{example}" -o - --format=folded | head -n 1', shell=True, capture_output=True, check=False)
+    p = subprocess.run(f'"{XENFLAME}" -q --offline "{example}" -o - --format=folded | head -n 1', shell=True, capture_output=True, check=False)
     check('a reader that goes away', None if p.stdout.count(b'\n') == 1 and b'rror: ' not in p.stderr else p.stderr)
     domains()
     shutil.rmtree(tmp)
-    print(f'1..{nr}')
-    return 1 if failed else 0
+    tap.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

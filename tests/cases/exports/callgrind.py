@@ -9,29 +9,21 @@ import subprocess
 import sys
 import tempfile
 
-fixture = os.path.join(os.environ.get('abs_top_builddir', '.'), 'tests', 'cases', 'exports', 'export-fixture')
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import FIXTURE, done, ok, skip_all  # noqa: E402
+
 annotate = shutil.which('callgrind_annotate')
-number = failed = 0
 
 if not annotate:
-    print('1..0 # SKIP no callgrind_annotate (valgrind)')
-    sys.exit(0)
-
-
-def ok(cond, what, detail=''):
-    global number, failed
-    number += 1
-    failed += not cond
-    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
-    if not cond:
-        print('# ' + str(detail)[:2000].replace('\n', '\n# '))
+    skip_all('no callgrind_annotate (valgrind)')
 
 
 def expected(what):
     """Function -> sums of its own and with what it calls, by event; and the functions that recur."""
     own, below, recursive = collections.defaultdict(lambda: [0, 0]), collections.defaultdict(lambda: [0, 0]), set()
     total = [0, 0]
-    for line in subprocess.run([fixture, 'expect', what], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines():
+    for line in subprocess.run([FIXTURE, 'expect', what], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines():
         event, weight, _, frames = line.split('\t')
         column = ['cycles', 'faults'].index(event)
         frames = [bytes.fromhex(f).decode(errors='replace') for f in frames.split(',')]
@@ -67,7 +59,7 @@ with tempfile.TemporaryDirectory() as tmp:
     for what in ('plain', 'big', 'hostile'):
         path = os.path.join(tmp, f'{what}.callgrind')
         with open(path, 'wb') as f:
-            subprocess.run([fixture, 'callgrind', what], stdout=f, check=True)
+            subprocess.run([FIXTURE, 'callgrind', what], stdout=f, check=True)
         own, below, recursive, total = expected(what)
         found, sums, err = read(path, 'no')
         ok(sums == total, f'{what}: totals', (sums, total))
@@ -80,5 +72,4 @@ with tempfile.TemporaryDirectory() as tmp:
         plain = {k: v for k, v in below.items() if k not in recursive}
         ok(len(plain) > 5 and {k: found.get(k) for k in plain} == plain, f'{what}: {len(plain)} functions with what they call', (found, plain))
         ok(not err.strip(), f'{what}: nothing is complained about', err)
-print(f'1..{number}')
-sys.exit(1 if failed else 0)
+done()

@@ -9,23 +9,13 @@ import subprocess
 import sys
 import tempfile
 
-top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
-xenflame = os.environ.get('XENFLAME', 'xenflame')
-recording = os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')
-number = failed = 0
-
-
-def ok(cond, what, detail=''):
-    global number, failed
-    number += 1
-    failed += not cond
-    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
-    if not cond and detail:
-        print('# ' + str(detail).replace('\n', '\n# '))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import HOST, XENFLAME, done, ok  # noqa: E402
 
 
 def diff(*args):
-    run = subprocess.run([xenflame, 'diff', '-q', '--offline', *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    run = subprocess.run([XENFLAME, 'diff', '-q', '--offline', *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
     return run.returncode, run.stdout.decode(errors='replace'), run.stderr.decode(errors='replace')
 
 
@@ -103,7 +93,7 @@ with tempfile.TemporaryDirectory() as tmp:
     ok(diff(before, after, '--width-by=x')[0] == 2, 'a wrong --width-by is wrong usage')
 
     # Subtraction: of each stack what is more; what is less is told.
-    run = subprocess.run([xenflame, 'diff', '--subtract', before, after, '--format=folded'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = subprocess.run([XENFLAME, 'diff', '--subtract', before, after, '--format=folded'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     ok(run.returncode == 0 and run.stdout == b'app;main;came 1000\napp;main;grown_[h] 3000\napp;main;same 6500\n', '--subtract', run.stdout)
     ok(b'5.00% of BEFORE' in run.stderr, 'what is less than nothing is told', run.stderr)
     status, out, err = diff('--subtract', '--normalize=total', before, after, '--format=folded')
@@ -135,7 +125,7 @@ with tempfile.TemporaryDirectory() as tmp:
     # Halves of one recording, cut into a hundred spans that fall to either side by chance: all that differs is noise.  At one
     # comparison in twenty, more than three of twenty are told apart by chance in 1.6 % of trials; these are always the same ones.
     text = os.path.join(tmp, 'whole.perf-script.txt')
-    subprocess.run([xenflame, '-q', '--offline', recording, '-o', text], check=True)
+    subprocess.run([XENFLAME, '-q', '--offline', HOST, '-o', text], check=True)
     samples = [x for x in re.sub('^(#.*\n)*', '', open(text).read()).split('\n\n') if x]
     told = 0
     for seed in range(20):
@@ -165,7 +155,7 @@ with tempfile.TemporaryDirectory() as tmp:
         ok(status == 1 and err == "xenflame: 'absent': cannot open: No such file or directory\n", f'{files[-2:]}: a file that is not there', (status, err))
     odd = made('odd.folded', 'app;f 10\nno count here\n')
     for files, named in (((before, odd), [before, odd]), ((odd, before), [odd, before]), ((odd, '--', odd, after), [odd, odd, after])):
-        run = subprocess.run([xenflame, 'diff', *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8')
+        run = subprocess.run([XENFLAME, 'diff', *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8')
         lines = [re.match(r"xenflame: (warning|note): '([^']*)': (1 line not understood|\d+ of the hypervisor samples)", x) for x in run.stderr.splitlines()]
         ok([x and x[2] for x in lines] == named and all((x[1] == 'warning') == (x[2] == odd) for x in lines),
            f'remarks tell which recording they are of: {len(named)}', run.stderr)
@@ -176,15 +166,14 @@ with tempfile.TemporaryDirectory() as tmp:
     ok(at in j['diff']['changed_self'] and label.index('same') not in j['diff']['changed_self'], 'JSON tells what is sure')
     # Folded stacks have no modules and do not tell the kernel: the names are the same.
     folded = os.path.join(tmp, 'same.folded')
-    subprocess.run([xenflame, '-q', '--offline', recording, '-o', folded], check=True)
-    for files in ((recording, folded), (folded, recording), (folded, text)):
+    subprocess.run([XENFLAME, '-q', '--offline', HOST, '-o', folded], check=True)
+    for files in ((HOST, folded), (folded, HOST), (folded, text)):
         status, out, err = diff(*files)
         ok(status == 0 and 'Nothing has changed' in out and 'only in' not in out and 'by name alone' in out,
            f'{" and ".join(os.path.basename(f) for f in files)}: the same stacks', out)
-    status, out, err = diff(text, recording)
+    status, out, err = diff(text, HOST)
     ok(status == 0 and 'Nothing has changed' in out and 'only in' not in out and 'by name' not in out, 'and with modules', out)
-    status, out, err = diff(recording, recording)
+    status, out, err = diff(HOST, HOST)
     ok(status == 0 and 'from 20 slices of time' in out and not any(r[2] for r in rows(out).values()),
        'a recording does not differ from itself; noise is from slices of time', out)
-print(f'1..{number}')
-sys.exit(1 if failed else 0)
+done()

@@ -9,27 +9,16 @@ import subprocess
 import sys
 import tempfile
 
-top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
-corpus = os.path.join(top, 'tests', 'data', 'corpus')
-xenflame = os.environ.get('XENFLAME', 'xenflame')
-number = failed = 0
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import CORPUS, HOST, TOP, XENFLAME, done, ok  # noqa: E402
+
 tmp = tempfile.TemporaryDirectory()
-
-
-def ok(cond, what, detail=''):
-    global number, failed
-    number += 1
-    failed += not cond
-    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
-    if not cond:
-        for line in str(detail).split('\n')[:8]:
-            print(f'# {line[:300]}')
-    return cond
 
 
 def run(*args):
     verb = [args[0]] if args[0] == 'diff' else []
-    r = subprocess.run([xenflame, *verb, '-q', '--offline', *args[len(verb):]], capture_output=True, check=False, timeout=300)
+    r = subprocess.run([XENFLAME, *verb, '-q', '--offline', *args[len(verb):]], capture_output=True, check=False, timeout=300)
     return r.returncode, r.stdout, r.stderr.decode(errors='replace')
 
 
@@ -47,13 +36,13 @@ def folded(source, *options):
 
 
 FORMATS = ('speedscope', 'json', 'd3', 'pprof', 'firefox')
-sources = [os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')]
+sources = [HOST]
 for pattern in ('**/*.data', '**/*.data.kvm', 'local/variants/*.txt', 'public/*/*.txt'):
-    sources += sorted(glob.glob(os.path.join(corpus, pattern), recursive=True))
+    sources += sorted(glob.glob(os.path.join(CORPUS, pattern), recursive=True))
 
 compared = 0
 for source in sources:
-    name = os.path.relpath(source, top)
+    name = os.path.relpath(source, TOP)
     for options in ((), ('--event=all', '--annotate=all')):
         first = folded(source, *options)
         if isinstance(first, str):
@@ -160,12 +149,12 @@ mixed['threads'][0]['nativeAllocations'] = columns(stack=[1, 2], weight=[8, -8],
 for i, names in enumerate(([0, 1, 2], [1])):
     mixed['threads'][i]['markers'] = columns(name=names, data=[None] * len(names), startTime=[1] * len(names), endTime=[None] * len(names), phase=[0] * len(names))
 mixed['counters'] = [{'name': 'malloc', 'category': 'Memory', 'samples': columns(count=[1, 2], time=[1, 2])}]
-r = subprocess.run([xenflame, '--offline', path('f.json', mixed), '--format=folded'], capture_output=True, check=False, timeout=60)
+r = subprocess.run([XENFLAME, '--offline', path('f.json', mixed), '--format=folded'], capture_output=True, check=False, timeout=60)
 ok(r.returncode == 0 and b'left out: 2 allocations, 4 markers, 1 counters; ' in r.stderr, 'allocations, markers and counters are left out and told', r.stderr)
-r = subprocess.run([xenflame, '--offline', path('f.json', versions[66]), '--format=folded'], capture_output=True, check=False, timeout=60)
+r = subprocess.run([XENFLAME, '--offline', path('f.json', versions[66]), '--format=folded'], capture_output=True, check=False, timeout=60)
 ok(r.returncode == 0 and b'left out' not in r.stderr and b'newer' not in r.stderr, 'and nothing is told where there are none', r.stderr)
 newer = dict(versions[70], meta=dict(versions[70]['meta'], preprocessedProfileVersion=71))
-r = subprocess.run([xenflame, '--offline', path('f.json', newer), '--format=folded'], capture_output=True, check=False, timeout=60)
+r = subprocess.run([XENFLAME, '--offline', path('f.json', newer), '--format=folded'], capture_output=True, check=False, timeout=60)
 ok(r.returncode == 0 and b'newer than 70' in r.stderr, 'a version that is not known yet is told', r.stderr)
 
 # What must not be believed.
@@ -212,12 +201,12 @@ for what, content in bad.items():
 for what, profile in (('frames out of range', {'samples': [[0, 99], [0]], 'weights': [1, 2]}), ('weights below 0', {'samples': [[0, 1], [0]], 'weights': [-1, 2]}),
                       ('weights that are no numbers', {'samples': [[0, 1], [0]], 'weights': ['x', 2]}), ('a stack that is none', {'samples': [5, [0]], 'weights': [1, 2]})):
     p = path('part.json', dict(scope, profiles=[dict(scope['profiles'][0], **profile)]))
-    r = subprocess.run([xenflame, '--offline', p, '--format=folded'], capture_output=True, check=False, timeout=60)
+    r = subprocess.run([XENFLAME, '--offline', p, '--format=folded'], capture_output=True, check=False, timeout=60)
     ok((r.returncode, r.stdout) == (0, b'main 2\n') and b'1 stack without' in r.stderr, f'left out and told: {what}', (r.stdout, r.stderr))
 for what, fn in (('a stack out of range', lambda p: p['threads'][0]['samples'].update(stack=[2, None, 99, 2])), ('a parent behind its stack', lambda p: p['shared']['stackTable']['prefixOffset'].__setitem__(3, -1)),
                  ('a parent before the first stack', lambda p: p['shared']['stackTable']['prefixOffset'].__setitem__(3, 4)), ('a frame out of range', lambda p: p['shared']['stackTable']['frame'].__setitem__(3, 9)),
                  ('a weight that is none', lambda p: p['threads'][0]['samples'].update(weight=[1, 2, '3', 4]))):
-    r = subprocess.run([xenflame, '--offline', path('part.json', changed(66, fn)), '--format=folded', '--annotate=all'], capture_output=True, check=False, timeout=60)
+    r = subprocess.run([XENFLAME, '--offline', path('part.json', changed(66, fn)), '--format=folded', '--annotate=all'], capture_output=True, check=False, timeout=60)
     ok((r.returncode, sorted(r.stdout.split(b'\n')[:-1])) == (0, [x for x in want if b'0x1f40' not in x]) and b'1 stack without' in r.stderr, f'Firefox Profiler, left out and told: {what}', (r.stdout, r.stderr))
 # pprof, by hand: two sample types, packed and single numbers, an inlined function, a location without functions.
 def varint(v):
@@ -268,5 +257,4 @@ for what, profile in (('speedscope', scope), ('Firefox Profiler', versions[66]))
             if rc not in (0, 1) or (rc == 1 and not err):
                 crashes.append((i, c, rc))
     ok(not crashes, f'damaged bytes of {what} do no harm', crashes)
-print(f'1..{number}')
-sys.exit(1 if failed else 0)
+done()

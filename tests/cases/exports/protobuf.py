@@ -9,30 +9,17 @@ import sys
 import tempfile
 import urllib.parse
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import FIXTURE, HOST, XENFLAME, done, ok, skip_all  # noqa: E402
 import protoc  # noqa: E402
 
 if protoc.missing:
-    print('1..0 # SKIP protoc is not installed')
-    sys.exit(0)
-xenflame = os.environ.get('XENFLAME', 'xenflame')
-fixture_program = os.path.join(os.environ.get('abs_top_builddir', '.'), 'tests/cases/exports/export-fixture')
-RECORDING = os.path.join(os.environ['abs_top_srcdir'], 'examples/xen-host/perf.data.kvm')
-number = failed = 0
-
-
-def ok(cond, what, detail=''):
-    global number, failed
-    number += 1
-    failed += not cond
-    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
-    if not cond:
-        for line in str(detail).split('\n')[:8]:
-            print(f'# {line[:300]}')
+    skip_all('protoc is not installed')
 
 
 def fixture(*args):
-    return subprocess.run([fixture_program, *args], stdout=subprocess.PIPE, check=True).stdout
+    return subprocess.run([FIXTURE, *args], stdout=subprocess.PIPE, check=True).stdout
 
 
 def expected(what):
@@ -48,7 +35,7 @@ def expected(what):
 
 
 def convert(fmt, *options):
-    return subprocess.run([xenflame, '-q', '--offline', RECORDING, f'--format={fmt}', *options], stdout=subprocess.PIPE, check=True).stdout
+    return subprocess.run([XENFLAME, '-q', '--offline', HOST, f'--format={fmt}', *options], stdout=subprocess.PIPE, check=True).stdout
 
 
 def folded(*options):
@@ -152,11 +139,11 @@ ok(domains == grouped, 'domains without --group are those with it', (domains, gr
 # A bundle holds the recording: the same of it, with its groups.
 with tempfile.TemporaryDirectory() as tmp:
     bundle = os.path.join(tmp, 'b.tar.gz')
-    made = subprocess.run([xenflame, 'bundle', '-q', '--offline', RECORDING, '-o', bundle], capture_output=True, check=False)
+    made = subprocess.run([XENFLAME, 'bundle', '-q', '--offline', HOST, '-o', bundle], capture_output=True, check=False)
     if made.returncode:
         ok(False, 'a bundle', made.stderr.decode())
     for fmt, options in (('pprof', ()), ('pprof', ('--group=domain,cpu',)), ('otlp', ('--group=cpu',))):
-        run = subprocess.run([xenflame, '-q', '--offline', bundle, f'--format={fmt}', *options], capture_output=True, check=False)
+        run = subprocess.run([XENFLAME, '-q', '--offline', bundle, f'--format={fmt}', *options], capture_output=True, check=False)
         if fmt == 'pprof':
             again = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(run.stdout)) if run.returncode == 0 else {}
             first = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(convert(fmt, *options)))
@@ -166,8 +153,7 @@ with tempfile.TemporaryDirectory() as tmp:
             x = d['resource_profiles'][0]['scope_profiles'][0]['profile'][0]
             same = protoc.otlp_stacks(d['dictionary'][0], x) == folded(*options)
         ok(same, f'{fmt} of a bundle {" ".join(options)}', (run.returncode, run.stderr.decode()))
-linux = subprocess.run([xenflame, '-q', '-', '--format=pprof'], input=b'app;main 3\n', stdout=subprocess.PIPE, check=True).stdout
+linux = subprocess.run([XENFLAME, '-q', '-', '--format=pprof'], input=b'app;main 3\n', stdout=subprocess.PIPE, check=True).stdout
 p = protoc.decode('pprof.proto', 'Pprof', gzip.decompress(linux))
 ok([protoc.pprof_labels(p, s) for s in p['sample']] == [{'comm': 'app', 'space': 'user'}], 'no domain where nothing tells a Xen host', [protoc.pprof_labels(p, s) for s in p['sample']])
-print(f'1..{number}')
-sys.exit(1 if failed else 0)
+done()

@@ -11,22 +11,13 @@ import subprocess
 import sys
 import tempfile
 
-top = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
-corpus = os.path.join(top, 'tests', 'data', 'corpus')
-xenflame = os.environ.get('XENFLAME', 'xenflame')
-number = failed = 0
-
-
-def ok(cond, what):
-    global number, failed
-    number += 1
-    failed += not cond
-    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
-    return cond
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import CORPUS, HOST, TOP, XENFLAME, done, ok  # noqa: E402
 
 
 def convert(source, target, *options):
-    run = subprocess.run([xenflame, '-q', '--offline', '--event=all', *options, source, '-o', target],
+    run = subprocess.run([XENFLAME, '-q', '--offline', '--event=all', *options, source, '-o', target],
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
     if run.returncode:
         raise RuntimeError(run.stderr.decode(errors='replace').strip())
@@ -45,14 +36,14 @@ def stacks(path):
     return known, other
 
 
-sources = [os.path.join(top, 'examples', 'xen-host', 'perf.data.kvm')]
+sources = [HOST]
 for pattern in ('**/*.data', '**/*.data.kvm', 'local/variants/*.txt', 'public/*/*.txt'):
-    sources += sorted(glob.glob(os.path.join(corpus, pattern), recursive=True))
+    sources += sorted(glob.glob(os.path.join(CORPUS, pattern), recursive=True))
 
 with tempfile.TemporaryDirectory() as tmp:
     compared = 0
     for source in sources:
-        name = os.path.relpath(source, top)
+        name = os.path.relpath(source, TOP)
         first, text, second, third = (os.path.join(tmp, n) for n in ('1.folded', 'x.perf-script.txt', '2.folded', '3.folded'))
         try:
             convert(source, first, '--weight=period')
@@ -78,5 +69,4 @@ with tempfile.TemporaryDirectory() as tmp:
         except (RuntimeError, subprocess.TimeoutExpired) as e:
             ok(False, f'{name}: {e}')
     ok(compared > 5000, f'{compared} stacks were compared')
-print(f'1..{number}')
-sys.exit(1 if failed else 0)
+done()

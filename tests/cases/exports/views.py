@@ -12,26 +12,16 @@ import sys
 import tempfile
 import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import XENFLAME, done, ok  # noqa: E402
 import protoc  # noqa: E402
 
-xenflame = os.environ.get('XENFLAME', 'xenflame')
-number = failed = 0
 tmp = tempfile.TemporaryDirectory()
 
 
-def ok(cond, what, detail=''):
-    global number, failed
-    number += 1
-    failed += not cond
-    print(f"{'ok' if cond else 'not ok'} {number} - {what}")
-    if not cond:
-        for line in str(detail).split('\n')[:8]:
-            print(f'# {line[:300]}')
-
-
 def run(*args):
-    r = subprocess.run([xenflame, *args], capture_output=True, check=False, timeout=300)
+    r = subprocess.run([XENFLAME, *args], capture_output=True, check=False, timeout=300)
     if r.returncode:
         raise RuntimeError(f'{args}: exit {r.returncode}: {r.stderr.decode(errors="replace")}')
     return r.stdout
@@ -343,5 +333,4 @@ for timed in (False, True):
     check(f'subtract{when}', False, expect(titled(OTHER), lambda s: s) - expect(titled(STACKS), lambda s: s), 'diff', '-q', '--offline', '--subtract', one, other)
     check(f'subtract and by-module{when}', False, expect(titled(OTHER), by_module) - expect(titled(STACKS), by_module),
           'diff', '-q', '--offline', '--subtract', '--by-module', one, other)
-print(f'1..{number}')
-sys.exit(1 if failed else 0)
+done()

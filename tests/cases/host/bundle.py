@@ -15,28 +15,18 @@ import tarfile
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import CORPUS, TOP, XENFLAME, check, done  # noqa: E402
 import tree as t  # noqa: E402
 
-nr = failed = 0
 tmp = tempfile.TemporaryDirectory()
 private = os.path.join(tmp.name, 'private')
 os.mkdir(private)
 ENV = dict(os.environ, TMPDIR=private, HOME=os.path.join(tmp.name, 'home'))
 
 
-def check(what, ok, detail=''):
-    global nr, failed
-    nr += 1
-    print(f"{'ok' if ok else 'not ok'} {nr} - {what}")
-    if not ok:
-        failed += 1
-        for line in str(detail).split('\n')[:12]:
-            print(f'# {line[:300]}')
-
-
 def xenflame(*args, **kw):
-    r = subprocess.run([os.environ['XENFLAME'], *args], capture_output=True, check=False, env=ENV, **kw)
+    r = subprocess.run([XENFLAME, *args], capture_output=True, check=False, env=ENV, **kw)
     return r.returncode, r.stdout, r.stderr.decode(errors='replace')
 
 
@@ -54,9 +44,8 @@ def formats(path):
             ('--format=folded', '--format=svg', '--format=json --no-idle', '--format=pprof --srcline', '--reverse --format=text')}
 
 
-top = os.environ['abs_top_srcdir']
-local = os.path.join(t.CORPUS, 'local')
-host = folder('host', *(os.path.join(top, 'examples/xen-host', f) for f in ('perf.data.kvm', 'xen-syms', 'kallsyms', 'hcload')))
+local = os.path.join(CORPUS, 'local')
+host = folder('host', *(os.path.join(TOP, 'examples/xen-host', f) for f in ('perf.data.kvm', 'xen-syms', 'kallsyms', 'hcload')))
 recordings = {'host': os.path.join(host, 'perf.data.kvm')}
 for name, programs in {'fp': ['busy_fp'], 'cxx': ['cxx_fp'], 'dwarf_small': ['busy_fp', 'busy_nofp'], 'stripped': ['busy_stripped'],
                        'pipe': ['busy_fp']}.items():
@@ -201,7 +190,7 @@ same_elsewhere('a link inside the folder', os.path.join(where, 'perf.data'), hid
 # The symbols of guests, given or beside.
 for beside in (False, True):
     guest, elsewhere = folder(f'guest-{beside}'), folder(f'elsewhere-{beside}')
-    subprocess.run([sys.executable, os.path.join(top, 'tests/tools/mkperf.py'), os.path.join(top, 'tests/cases/made/filter-host.pd'), guest], check=True,
+    subprocess.run([sys.executable, os.path.join(TOP, 'tests/tools/mkperf.py'), os.path.join(TOP, 'tests/cases/made/filter-host.pd'), guest], check=True,
                    stdout=subprocess.DEVNULL)
     symbols = os.path.join(guest, 'guest-kallsyms') if beside else os.path.join(elsewhere, 'web.kallsyms')
     with open(symbols, 'w', encoding='utf-8') as f:
@@ -241,7 +230,7 @@ else:
     check('dwz # SKIP no gcc, dwz, objcopy or perf', True)
 
 # Stack dumps are unwound and gone.
-xen = os.path.join(t.CORPUS, 'xen-hv')
+xen = os.path.join(CORPUS, 'xen-hv')
 for name, files, env in (('dwarf', [os.path.join(local, 'dwarf/perf.data'), *(os.path.join(local, 'bin', p) for p in ('busy_fp', 'busy_nofp'))], None),
                          ('hv', [os.path.join(xen, f) for f in ('dwarf.perf.data.kvm', 'xensyms')], b'HOME=/root'),
                          ('cxx_dwarf', [os.path.join(local, 'cxx_dwarf/perf.data'), os.path.join(local, 'bin/cxx_fp')], b'PATH=')):
@@ -475,5 +464,4 @@ huge[at + 124:at + 136] = b'77777777777\0'
 huge[at + 148:at + 156] = b'        '
 huge[at + 148:at + 156] = b'%06o\0 ' % sum(huge[at:at + 512])
 evil('a size that is not there', bytes(huge), 'damaged')
-print(f'1..{nr}')
-sys.exit(failed > 0)
+done()

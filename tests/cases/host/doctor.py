@@ -9,25 +9,15 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import TOP, XENFLAME, check, done  # noqa: E402
 import tree as t  # noqa: E402
 
-nr = failed = 0
 tmp = tempfile.TemporaryDirectory()
 
 
-def check(what, ok, detail=''):
-    global nr, failed
-    nr += 1
-    print(f"{'ok' if ok else 'not ok'} {nr} - {what}")
-    if not ok:
-        failed += 1
-        for line in str(detail).split('\n')[:12]:
-            print(f'# {line}')
-
-
 def doctor(tree, *args):
-    r = subprocess.run([os.environ['XENFLAME'], 'doctor', f'--sysroot={tree.path}', '--json', *args],
+    r = subprocess.run([XENFLAME, 'doctor', f'--sysroot={tree.path}', '--json', *args],
                        capture_output=True, check=False)
     try:
         j = json.loads(r.stdout)
@@ -195,7 +185,7 @@ for distro, rx in {'debian': r'GRUB_CMDLINE_XEN=.*vpmu=on.*update-grub', 'xcp-ng
         'debian': 'apt-get install linux-perf', 'xcp-ng': 'yum install perf', 'xenserver': 'yum install perf', 'suse': 'zypper install perf',
         'qubes': 'qubes-dom0-update perf', 'other': 'tools/perf'}[distro]})
     tree.put('commands/perf-version', 'perf version 6.1\n')
-    with open(os.path.join(os.environ['abs_top_srcdir'], 'docs/distributions.md'), encoding='utf-8') as f:
+    with open(os.path.join(TOP, 'docs/distributions.md'), encoding='utf-8') as f:
         docs = f.read()
     asked = [line for c in j['checks'] if c['id'] == 'vpmu' for line in c['commands'].split('\n') if not line.startswith('#')]
     missing = [line for line in asked if line not in docs]
@@ -268,9 +258,8 @@ rc, j = doctor(tree)
 check('links stay inside', j.get('xen') == '4.17', j.get('xen'))
 check('rubbish is no crash', rc in (0, 1), rc)
 
-text = subprocess.run([os.environ['XENFLAME'], 'doctor', f'--sysroot={tree.path}'], capture_output=True, check=False).stdout.decode()
+text = subprocess.run([XENFLAME, 'doctor', f'--sysroot={tree.path}'], capture_output=True, check=False).stdout.decode()
 check('the text has a line for each check', all(re.search(rf"^{c['verdict']} +{c['id']} ", text, re.M) for c in j['checks']), text)
-r = subprocess.run([os.environ['XENFLAME'], 'doctor', f'--sysroot={tmp.name}/none'], capture_output=True, check=False)
+r = subprocess.run([XENFLAME, 'doctor', f'--sysroot={tmp.name}/none'], capture_output=True, check=False)
 check('no such folder is exit 2', r.returncode == 2 and b'none' in r.stderr, r.stderr)
-print(f'1..{nr}')
-sys.exit(failed > 0)
+done()

@@ -11,10 +11,10 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import CORPUS, HOST, XENFLAME, check, done  # noqa: E402
 import tree as t  # noqa: E402
 
-nr = failed = 0
 tmp = tempfile.TemporaryDirectory()
 MODE, FEATURES = 'sys/hypervisor/pmu/pmu_mode', 'sys/hypervisor/pmu/pmu_features'
 FAKE = r'''#!/bin/sh
@@ -36,25 +36,14 @@ fi
 '''
 
 
-def check(what, ok, detail=''):
-    global nr, failed
-    nr += 1
-    print(f"{'ok' if ok else 'not ok'} {nr} - {what}")
-    if not ok:
-        failed += 1
-        for line in str(detail).split('\n')[:14]:
-            print(f'# {line[:300]}')
-
-
 os.mkdir(os.path.join(tmp.name, 'bin'))
 perf = os.path.join(tmp.name, 'bin/perf')
 with open(perf, 'w', encoding='utf-8') as f:
     f.write(FAKE)
 os.chmod(perf, 0o755)
 log = os.path.join(tmp.name, 'log')
-host = os.path.join(os.environ['abs_top_srcdir'], 'examples/xen-host/perf.data.kvm')
-clock = os.path.join(t.CORPUS, 'xen-stock/novpmu.perf.data.kvm')
-stale = os.path.join(t.CORPUS, 'xen-stock/vpmu-on-cpuclock.perf.data.kvm')
+clock = os.path.join(CORPUS, 'xen-stock/novpmu.perf.data.kvm')
+stale = os.path.join(CORPUS, 'xen-stock/vpmu-on-cpuclock.perf.data.kvm')
 
 
 def new(make=t.ready, **put):
@@ -65,17 +54,17 @@ def new(make=t.ready, **put):
     return tree
 
 
-def start(tree, *args, data=host, wait='none'):
+def start(tree, *args, data=HOST, wait='none'):
     shutil.rmtree(os.path.join(tmp.name, 'out'), ignore_errors=True)
     os.mkdir(os.path.join(tmp.name, 'out'))
     with open(log, 'w', encoding='utf-8'):
         pass
     env = dict(os.environ, PATH=os.path.join(tmp.name, 'bin') + ':' + os.environ['PATH'], LOG=log, TREE=tree.path, DATA=data, WAIT=wait, TMPDIR=tmp.name)
-    return subprocess.Popen([os.environ['XENFLAME'], 'record', f'--sysroot={tree.path}', *args], env=env, cwd=os.path.join(tmp.name, 'out'),
+    return subprocess.Popen([XENFLAME, 'record', f'--sysroot={tree.path}', *args], env=env, cwd=os.path.join(tmp.name, 'out'),
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def run(tree, *args, data=host):
+def run(tree, *args, data=HOST):
     p = start(tree, *args, data=data)
     out = p.communicate(timeout=60)[0].decode(errors='replace')
     with open(log, encoding='utf-8') as f:
@@ -98,7 +87,7 @@ check('as perf kvm, with the event', all(c[0].startswith('kvm --host --guest rec
 check('mode and feature are set meanwhile', all(c[1:] in (['all0x9'], ['all', '0x9']) for c in calls), calls)
 check('and put back', state(tree) == ('self', '0x1'), state(tree))
 check('saved beside it', saved() == ['kallsyms', 'perf.data.kvm', 'ran', 'xen.buildid', 'xensyms'], saved())
-with open(os.path.join(tmp.name, 'out/perf.data.kvm'), 'rb') as a, open(host, 'rb') as b:
+with open(os.path.join(tmp.name, 'out/perf.data.kvm'), 'rb') as a, open(HOST, 'rb') as b:
     check('the recording is perf\'s', a.read() == b.read())
 with open(os.path.join(tmp.name, 'out/xensyms'), encoding='utf-8') as f:
     check('xensyms is the host\'s', f.read() == tree.get('proc/xen/xensyms'))
@@ -201,7 +190,7 @@ def press_keys(*args, ring=40000, same=False):
             f.write(text)
     os.chmod(os.path.join(keys, 'xl'), 0o755)
     out = os.path.join(keys, 'out.txt')
-    r = subprocess.run([os.environ['XENFLAME'], 'record', '-o', out, *args], capture_output=True, check=False, timeout=60,
+    r = subprocess.run([XENFLAME, 'record', '-o', out, *args], capture_output=True, check=False, timeout=60,
                        env=dict(os.environ, PATH=keys + ':' + os.environ['PATH'], XENFLAME_KEYS=keys))
     with open(os.path.join(keys, 'n'), encoding='utf-8') as f:
         n = int(f.read())
@@ -219,7 +208,7 @@ for same in (False, True):
     check(f"--debug-keys: all that was said, once{', equal dumps too' if same else ''}", rc == 0 and n >= 5 and got == want and 'rough' in err,
           (n, len(got), len(want), err))
     path = os.path.join(keys, 'out.txt')
-    r = subprocess.run([os.environ['XENFLAME'], '--offline', path, '--format=folded'], capture_output=True, check=False)
+    r = subprocess.run([XENFLAME, '--offline', path, '--format=folded'], capture_output=True, check=False)
     check('and is drawn', r.returncode == 0 and b'_[h]' in r.stdout, r.stderr)
 rc, err, n, got = press_keys('--debug-keys=20', '-q', '--', *UNTIL_5, ring=3000)
 check('--debug-keys: a ring that is too small is told', rc == 0 and 'conring_size' in err and 'rough' not in err, (rc, err))
@@ -233,5 +222,4 @@ check('--debug-keys: usage', run(new(), '--debug-keys=5', '--', 'true')[0] == 2 
 left = [x for x in os.listdir(tmp.name) if x.startswith('xenflame-')]
 check('nothing stays behind', not left, left)
 check('usage', run(tree, '--freq=0')[0] == 2 and run(tree, '--no-such')[0] == 2)
-print(f'1..{nr}')
-sys.exit(failed > 0)
+done()

@@ -11,25 +11,15 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import CORPUS, HOST, TOP, XENFLAME, check, done  # noqa: E402
 import tree as t  # noqa: E402
 
-nr = failed = 0
 tmp = tempfile.TemporaryDirectory()
 
 
-def check(what, ok, detail=''):
-    global nr, failed
-    nr += 1
-    print(f"{'ok' if ok else 'not ok'} {nr} - {what}")
-    if not ok:
-        failed += 1
-        for line in str(detail).split('\n')[:12]:
-            print(f'# {line[:300]}')
-
-
 def xenflame(*args):
-    r = subprocess.run([os.environ['XENFLAME'], *args], capture_output=True, check=False)
+    r = subprocess.run([XENFLAME, *args], capture_output=True, check=False)
     return r.returncode, r.stdout.decode(), r.stderr.decode()
 
 
@@ -61,9 +51,8 @@ check('idle is split from work', (j['idle'], [h['caller'] for h in j['hypercalls
 check('--no-idle leaves the work', report(path, '--no-idle')['total'] == samples - 846)
 
 # A host with hypervisor frames: every list against the folded stacks.
-host = os.path.join(os.environ['abs_top_srcdir'], 'examples/xen-host/perf.data.kvm')
-j = report(host)
-rc, folded, err = xenflame('--offline', host, '--format=folded')
+j = report(HOST)
+rc, folded, err = xenflame('--offline', HOST, '--format=folded')
 processes, self_, hypervisor, total = collections.Counter(), collections.Counter(), 0, 0
 inclusive = collections.Counter()
 for line in folded.splitlines():
@@ -99,7 +88,7 @@ for call in 'multicall', 'mmu_update', 'iret', 'domctl':
 want = sum(int(line.rsplit(' ', 1)[1]) for line in folded.splitlines()
            if re.search(r'(?<!_\[h\]);handle_exception_saved_\[h\];do_page_fault_\[h\](?:;[^;]*_\[h\])*( \d+)$', line))
 check('page faults of PV guests', entries['exception', 'page_fault'] == want > 0, (entries, want))
-rc, by_entry, err = xenflame('--offline', '-q', '--by-entry', host, '--format=folded')
+rc, by_entry, err = xenflame('--offline', '-q', '--by-entry', HOST, '--format=folded')
 got = collections.Counter()
 for line in by_entry.splitlines():
     stack, n = line.rsplit(' ', 1)
@@ -114,9 +103,9 @@ check('the hottest stack', max(int(x.rsplit(' ', 1)[1]) for x in folded.splitlin
 check('quality is in', [q['name'] for q in j['quality']] == ['broken_stack', 'unresolved_user'] and
       all({'text', 'count', 'strict'} <= set(q) for q in j['quality']), j['quality'])
 
-rc, text, err = xenflame('report', '--offline', host)
+rc, text, err = xenflame('report', '--offline', HOST)
 check('text', rc == 0 and all(x in text for x in ('Quality', 'warning: ', 'By process', 'Hypercalls', 'hypervisor', 'multicall')), text)
-rc, md, err = xenflame('report', '--offline', '--markdown', '--anonymous', host)
+rc, md, err = xenflame('report', '--offline', '--markdown', '--anonymous', HOST)
 tables = re.findall(r'(?:^\|.*\n)+', md, re.M)
 check('Markdown: tables of one width', len(tables) == 7 and all(len({len(re.findall(r'(?<!\\)\|', row)) for row in x.splitlines()}) == 1
                                                                 for x in tables), md)
@@ -128,8 +117,8 @@ for style in ('--markdown', '--top=3'):
     rc, out, err = xenflame('report', style, evil)
     check(f'names do no harm: {style}', rc == 0 and '\x1b' not in out and '\u202e' not in out and 'red' in out, out)
 check('and the same in JSON', report(evil)['stacks'][0]['frames'][1]['function'].startswith('\x1b[31mred'))
-check('twice the same', xenflame('report', host) == xenflame('report', host))
-check('--strict', xenflame('report', '--offline', '--strict', host)[0] == 1)
+check('twice the same', xenflame('report', HOST) == xenflame('report', HOST))
+check('--strict', xenflame('report', '--offline', '--strict', HOST)[0] == 1)
 
 # HVM guests: exits by reason; who waits, in Xen, in dom0 and in the guests.
 exits = os.path.join(tmp.name, 'exits.folded')
@@ -182,15 +171,14 @@ check('--by-entry names hypercalls without hypervisor frames', got == {'sched_op
       (got, err))
 
 # --fail-if, against shares counted from what JSON tells of the same recordings.
-src = os.environ['abs_top_srcdir']
 made = os.path.join(tmp.name, 'made')
 os.mkdir(made)
-subprocess.run([sys.executable, os.path.join(src, 'tests/tools/mkperf.py'), os.path.join(src, 'tests/cases/made/lost.pd'), made],
+subprocess.run([sys.executable, os.path.join(TOP, 'tests/tools/mkperf.py'), os.path.join(TOP, 'tests/cases/made/lost.pd'), made],
                check=True, stdout=subprocess.DEVNULL)
 lost, alone = os.path.join(made, 'perf.data'), os.path.join(tmp.name, 'alone.data')
-shutil.copy(host, alone)
-plain = os.path.join(t.CORPUS, 'local/fp/perf.data')
-for where, name, whole in ((alone, 'unresolved_hypervisor', None), (host, 'unresolved_user', None), (plain, 'unresolved_kernel', None),
+shutil.copy(HOST, alone)
+plain = os.path.join(CORPUS, 'local/fp/perf.data')
+for where, name, whole in ((alone, 'unresolved_hypervisor', None), (HOST, 'unresolved_user', None), (plain, 'unresolved_kernel', None),
                            (plain, 'broken_stack', 'samples'), (lost, 'lost', 'taken')):
     j = report(where)
     q = [e for e in j.get('quality', []) if e['name'] == name]
@@ -208,25 +196,24 @@ for where, name, whole in ((alone, 'unresolved_hypervisor', None), (host, 'unres
         check(f"--fail-if={name} {' '.join(verb)}: holds below {share:.2f} % alone", usual == no and usual[0] == 0 and
               yes[:2] == (1, usual[1]) and yes[2].replace(usual[2], '').strip().split('\n') ==
               [x for x in yes[2].splitlines() if x.startswith(f'xenflame: {name}: ') and x.endswith(below)], (no, yes))
-kvm = os.path.join(t.CORPUS, 'xen-stock/novpmu.perf.data.kvm')
+kvm = os.path.join(CORPUS, 'xen-stock/novpmu.perf.data.kvm')
 rc, out, err = xenflame('report', '-q', '--offline', kvm, '--fail-if=hv_software_event>99.9%', '--fail-if=cpu_unseen>0%')
 check('--fail-if=hv_software_event', rc == 1 and re.fullmatch(r'xenflame: hv_software_event: 100.00 % .*\n', err), err)
-check('and not where the host was not asked for', xenflame('report', '--offline', os.path.join(t.CORPUS, 'xen-stock/novpmu.perf.data'),
+check('and not where the host was not asked for', xenflame('report', '--offline', os.path.join(CORPUS, 'xen-stock/novpmu.perf.data'),
                                                           '--fail-if=hv_software_event>0%')[0] == 0)
-subprocess.run([sys.executable, os.path.join(src, 'tests/tools/mkperf.py'), os.path.join(src, 'tests/cases/made/xen-cpus-unseen.pd'), made],
+subprocess.run([sys.executable, os.path.join(TOP, 'tests/tools/mkperf.py'), os.path.join(TOP, 'tests/cases/made/xen-cpus-unseen.pd'), made],
                check=True, stdout=subprocess.DEVNULL)
 where = os.path.join(made, 'perf.data.kvm')
 rc, out, err = xenflame('report', '--offline', where, '--fail-if=cpu_unseen>74.9%')
 check('--fail-if=cpu_unseen', rc == 1 and 'cpu_unseen: 75.00 % (3 of 4 processors)' in err and
       xenflame('report', '--offline', where, '--fail-if=cpu_unseen>75%')[0] == 0, err)
-rc, out, err = xenflame('report', '-q', '--offline', host, '--fail-if=unresolved>0%', '--fail-if=unresolved_user>0%', '--fail-if=lost>0%')
+rc, out, err = xenflame('report', '-q', '--offline', HOST, '--fail-if=unresolved>0%', '--fail-if=unresolved_user>0%', '--fail-if=lost>0%')
 check('each that holds has a line, with -q too', rc == 1 and [x.split(':')[1] for x in err.splitlines()] == [' unresolved', ' unresolved_user'], err)
 for bad in ('nonsense>1%', 'lost', 'lost>', 'lost>1', 'lost>x%', 'lost>-1%', 'lost>101%', 'lost>1%x', '>1%', 'los>1%', 'lost>nan%', 'other_events>1%'):
-    check(f'--fail-if={bad} is wrong usage', xenflame('report', host, f'--fail-if={bad}')[0] == 2 and
-          xenflame(host, '--format=folded', f'--fail-if={bad}')[:2] == (2, ''))
-stale = os.path.join(t.CORPUS, 'xen-stock/vpmu-on-cpuclock.perf.data')
+    check(f'--fail-if={bad} is wrong usage', xenflame('report', HOST, f'--fail-if={bad}')[0] == 2 and
+          xenflame(HOST, '--format=folded', f'--fail-if={bad}')[:2] == (2, ''))
+stale = os.path.join(CORPUS, 'xen-stock/vpmu-on-cpuclock.perf.data')
 rc, out, err = xenflame('report', stale)
 check('a recording without anything is an error', rc == 1 and 'unusable' in err and not out, (rc, out, err))
-check('usage', xenflame('report')[0] == 2 and xenflame('report', host, '--top=0')[0] == 2 and xenflame('report', host, host)[0] == 2)
-print(f'1..{nr}')
-sys.exit(failed > 0)
+check('usage', xenflame('report')[0] == 2 and xenflame('report', HOST, '--top=0')[0] == 2 and xenflame('report', HOST, HOST)[0] == 2)
+done()

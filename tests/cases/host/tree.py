@@ -4,7 +4,7 @@ import lzma
 import os
 import shutil
 
-CORPUS = os.path.join(os.environ['abs_top_srcdir'], 'tests/data/corpus')
+from tap import CORPUS
 ERRNO = {'Operation not supported': 'EOPNOTSUPP', 'Permission denied': 'EACCES'}
 OS_RELEASE = {
     'debian': 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\nID=debian\n',

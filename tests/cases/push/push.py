@@ -16,24 +16,14 @@ import threading
 import time
 import urllib.parse
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import HOST, XENFLAME, check, done  # noqa: E402
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'exports'))
 import protoc  # noqa: E402
 
-nr = failed = 0
 tmp = tempfile.TemporaryDirectory()
-XENFLAME = os.environ['XENFLAME']
-HOST = os.path.join(os.environ['abs_top_srcdir'], 'examples/xen-host/perf.data.kvm')
 ENV = {k: v for k, v in os.environ.items() if 'proxy' not in k.lower()}
-
-
-def check(what, ok, detail=''):
-    global nr, failed
-    nr += 1
-    print(f"{'ok' if ok else 'not ok'} {nr} - {what}")
-    if not ok:
-        failed += 1
-        for line in str(detail).split('\n')[:12]:
-            print(f'# {line[:400]}')
 
 
 def run(*args, **kw):
@@ -119,8 +109,7 @@ def labels(request):
 rc, out, err = run('push', '-q', '--retries=0', '--to=http://127.0.0.1:1', path('probe.folded', b'a;b 1\n'))
 if 'without libcurl' in err:
     check('a build without libcurl says so', rc == 1, err)
-    print(f'1..{nr}')
-    sys.exit(failed > 0)
+    done()
 
 # What is sent.
 rc, out, err = run('-q', '--offline', HOST, '-o', path('x.folded'))
@@ -376,5 +365,4 @@ with Server() as s:
     check('nor is nothing', rc == 1 and not s.got and 'filters' in err, err)
     rc, out, err = run('push', '-q', f'--to={s.url}', path('missing'))
     check('a file that is not there', rc == 1 and not s.got, err)
-print(f'1..{nr}')
-sys.exit(failed > 0)
+done()

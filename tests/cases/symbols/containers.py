@@ -8,10 +8,10 @@ stripped or moved; the lines are those of the comments in the source.  No answer
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 
-from symlib import HERE, about, built_with, have, nm, ok, ours, run, skip, done
+from symlib import HERE, about, built_with, have, nm, ours, run
+from tap import done, ok, skip
 
 tmp = tempfile.mkdtemp(prefix='xenflame-containers-')
 

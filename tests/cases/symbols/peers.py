@@ -15,7 +15,8 @@ import re
 import shutil
 import tempfile
 
-from symlib import HERE, XEN, binutils, built_with, have, llvm, nm, ok, ours, run, skip, done
+from symlib import HERE, XEN, binutils, built_with, have, llvm, nm, ours, run
+from tap import done, ok, skip
 
 tmp = tempfile.mkdtemp(prefix='xenflame-peers-')
 CLONE = re.compile(r'(\.(isra|part|constprop|cold|lto_priv|llvm|localalias)(\.\d+)*)+$')

@@ -6,36 +6,13 @@ import shutil
 import subprocess
 import sys
 
-TOP = os.environ.get('abs_top_srcdir') or os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
-BUILD = os.environ.get('abs_top_builddir') or os.path.join(TOP, 'build')
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools'))
+from tap import BUILD, CORPUS  # noqa: E402
+
 LOOKUP = os.path.join(BUILD, 'tests', 'tools', 'symfile-lookup')
 HERE = os.path.dirname(os.path.abspath(__file__))
-XEN = os.path.join(TOP, 'tests', 'data', 'corpus', 'xen-hv')
-
-_nr = _failed = 0
-
-
-def ok(good, what, *notes):
-    global _nr, _failed
-    _nr += 1
-    print(f"{'' if good else 'not '}ok {_nr} - {what}")
-    if not good:
-        _failed += 1
-        for n in notes[:12]:
-            print('# ' + str(n).replace('\n', '\n# '))
-    return good
-
-
-def skip(what, why):
-    global _nr
-    _nr += 1
-    print(f'ok {_nr} - {what} # SKIP {why}')
-
-
-def done():
-    print(f'1..{_nr}')
-    sys.exit(1 if _failed else 0)
-
+XEN = os.path.join(CORPUS, 'xen-hv')
 
 def have(program):
     return shutil.which(program) is not None
