@@ -314,6 +314,9 @@ struct pd {
 	/* what is told once at the end */
 	char *first_bad;
 	u64 bad, unknown_ids, unknown_members, out_of_order, throttled, traces;
+	struct {
+		u64 buffers, events, hardware; /* LOST; LOST_SAMPLES of perf; of the kernel */
+	} lost;
 	VEC(struct {
 		u32 type;
 		u64 n;

@@ -283,11 +283,17 @@ static void note_loss(struct pd *pd, u64 time, u64 count, u32 cpu, bool throttle
 	}
 }
 
-/* Samples that the kernel says are lost; their number is at `off` of the record. */
+/* Samples that the kernel says are lost; their number is at `off` of the record.
+ *
+ * A buffer that was full is told twice since Linux 6.0: by LOST when there is room again, and, with
+ * PERF_FORMAT_LOST, by what perf reads from each event in the end and writes as LOST_SAMPLES
+ * without a time (builtin-record.c, record__read_lost_samples). The latter also has what was lost
+ * last, so the larger sum holds. LOST_SAMPLES of the kernel itself are others: what the hardware
+ * dropped. */
 static void lost(struct pd *pd, const struct pd_file *f, const struct pd_rec *rec, u32 off)
 {
 	const struct pd_attr *a = pd_attr_of_other(pd, rec);
-	u64 time = 0, count;
+	u64 time = 0, count, *sum = &pd->lost.hardware;
 	u32 cpu = PERF_NO_CPU;
 
 	if (rec->size < off + 8) {
@@ -295,14 +301,19 @@ static void lost(struct pd *pd, const struct pd_file *f, const struct pd_rec *re
 		return;
 	}
 	count = ld64(rec->p + off, pd->swap);
-	pd->r->meta.lost = add_saturated(pd->r->meta.lost, count);
-	if (!a || rec->size < off + 8 + a->tail_size)
-		return;
-	if (a->tail_time)
-		time = ld64(rec->p + rec->size - a->tail_time, pd->swap);
-	if (a->tail_cpu)
-		cpu = ld32(rec->p + rec->size - a->tail_cpu, pd->swap);
-	note_loss(pd, time, count, cpu, false);
+	if (a && rec->size >= off + 8 + a->tail_size) {
+		if (a->tail_time)
+			time = ld64(rec->p + rec->size - a->tail_time, pd->swap);
+		if (a->tail_cpu)
+			cpu = ld32(rec->p + rec->size - a->tail_cpu, pd->swap);
+		note_loss(pd, time, count, cpu, false);
+	}
+	if (rec->type == REC_LOST)
+		sum = &pd->lost.buffers;
+	else if (a && !time && a->read_format & PERF_FORMAT_LOST)
+		sum = &pd->lost.events;
+	*sum = add_saturated(*sum, count);
+	pd->r->meta.lost = add_saturated(MAX(pd->lost.buffers, pd->lost.events), pd->lost.hardware);
 }
 
 /* Whether a record of the kernel is of use, and its time (0: before all others). */
