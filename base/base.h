@@ -338,6 +338,7 @@ enum diag_kind {
 	DIAG_UNKNOWN_RECORD, /* subject: record type; count: records */
 	DIAG_BAD_RECORD,     /* subject: "'f': record at 0x…: what"; count: records */
 	DIAG_TRUNCATED,      /* subject: where; count: bytes not read */
+	DIAG_DAMAGED,        /* subject: "'f': where and why"; what came before is used */
 	DIAG_UNKNOWN_FEATURE,
 	DIAG_LOST,              /* count: samples that the kernel reports as lost */
 	DIAG_UNKNOWN_ID,        /* samples whose event id no event has */

@@ -18,6 +18,7 @@ static const struct {
 			      "perf's format" },
 	[DIAG_TRUNCATED] = { "truncated", true, "%s: %n byte{|s} at the end could not be read",
 			     "the recording was cut short: copy it again, or let perf finish" },
+	[DIAG_DAMAGED] = { "damaged", true, "%s; what came before is used", "copy the file again" },
 	[DIAG_UNKNOWN_FEATURE] = { "unknown_feature", false,
 				   "feature section %s is unknown and was skipped", NULL },
 	[DIAG_LOST] = { "lost", true, "%n sample{ was|s were} lost while recording",

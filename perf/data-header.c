@@ -268,8 +268,7 @@ int pd_header_read(struct pd *pd, struct pd_file *f, struct error *err)
 		if (input_map(f->in, &damage, err))
 			return -1;
 		if (damage.msg[0])
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "%s; what came before is used",
-				  damage.msg);
+			diag_add(pd->r->diag, DIAG_DAMAGED, 1, damage.msg);
 		p = f->in->map;
 		have = f->in->size;
 	}

@@ -158,8 +158,7 @@ static size_t raw_fill(struct pd *pd, struct pd_file *f, size_t n)
 
 		r = input_read(f->in, b->p + b->n, b->cap - b->n, &err);
 		if (r < 0)
-			diag_addf(pd->r->diag, DIAG_NOTE, 1, "%s; what came before is used",
-				  err.msg);
+			diag_add(pd->r->diag, DIAG_DAMAGED, 1, err.msg);
 		if (r <= 0)
 			break;
 		b->n += (size_t)r;

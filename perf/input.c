@@ -36,11 +36,12 @@ struct input_stream {
 	int fd;       /* -1: closed */
 	bool keep_fd; /* standard input */
 	enum codec codec;
-	size_t head_pos; /* bytes of head that input_read() has given */
-	bool eof;        /* of the descriptor */
-	bool frame_open; /* within a compressed frame: an end here is an early one */
-	u64 taken;       /* packed bytes given to the decoder */
-	u8 *buf;         /* packed bytes [pos, n) */
+	size_t head_pos;   /* bytes of head that input_read() has given */
+	bool eof;          /* of the descriptor */
+	bool frame_open;   /* within a compressed frame: an end here is an early one */
+	u64 taken;         /* packed bytes given to the decoder */
+	struct error late; /* of the decoder, found behind bytes that it did unpack */
+	u8 *buf;           /* packed bytes [pos, n) */
 	size_t pos, n;
 	z_stream gz;
 	bool gz_ready;
@@ -109,10 +110,19 @@ static int refill(struct input *in, struct error *err)
 
 static int damaged(struct input *in, const char *why, struct error *err)
 {
-	struct input_stream *st = in->priv;
+	const struct input_stream *st = in->priv;
 
 	return error_set(err, "'%s': %s data damaged near offset 0x%" PRIx64 ": %s", input_name(in),
 			 codec_names[st->codec], st->taken + st->pos, why ? why : "not decodable");
+}
+
+/* The same in the middle of a call that has unpacked `got` bytes: these first, the error next. */
+static ssize_t damaged_after(struct input *in, size_t got, const char *why, struct error *err)
+{
+	struct input_stream *st = in->priv;
+	int r = damaged(in, why, got ? &st->late : err);
+
+	return got ? (ssize_t)got : r;
 }
 
 static int decoder_open(struct input *in, struct error *err)
@@ -186,7 +196,7 @@ static ssize_t unpack_gzip(struct input *in, u8 *p, size_t n, struct error *err)
 		if (r == Z_STREAM_END)
 			st->frame_open = false;
 		else if (r != Z_OK && r != Z_BUF_ERROR)
-			return damaged(in, z->msg, err);
+			return damaged_after(in, n - z->avail_out, z->msg, err);
 	}
 	return (ssize_t)(n - z->avail_out);
 }
@@ -197,6 +207,7 @@ static ssize_t unpack_xz(struct input *in, u8 *p, size_t n, struct error *err)
 	struct input_stream *st = in->priv;
 	lzma_stream *z = &st->xz;
 	lzma_ret r = LZMA_OK;
+	const char *why = NULL;
 
 	z->next_out = p;
 	z->avail_out = n;
@@ -210,12 +221,13 @@ static ssize_t unpack_xz(struct input *in, u8 *p, size_t n, struct error *err)
 		r = lzma_code(z, more ? LZMA_RUN : LZMA_FINISH);
 		st->taken += st->n - st->pos - z->avail_in;
 		st->pos = st->n - z->avail_in;
+		if (r == LZMA_OK || r == LZMA_STREAM_END)
+			continue;
 		if (r == LZMA_MEMLIMIT_ERROR)
-			return damaged(in, "needs more than 256 MiB of memory to unpack", err);
-		if (r == LZMA_BUF_ERROR)
-			return damaged(in, "ends early", err);
-		if (r != LZMA_OK && r != LZMA_STREAM_END)
-			return damaged(in, NULL, err);
+			why = "needs more than 256 MiB of memory to unpack";
+		else if (r == LZMA_BUF_ERROR)
+			why = "ends early";
+		return damaged_after(in, n - z->avail_out, why, err);
 	}
 	return (ssize_t)(n - z->avail_out);
 }
@@ -255,6 +267,8 @@ static ssize_t read_stream(struct input *in, void *buf, size_t n, struct error *
 	struct input_stream *st = in->priv;
 	size_t k;
 
+	if (st->late.msg[0])
+		return error_set(err, "%s", st->late.msg);
 	n = MIN(n, (size_t)1 << 30);
 	switch (st->codec) {
 	case CODEC_GZIP: return unpack_gzip(in, buf, n, err);

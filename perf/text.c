@@ -271,6 +271,7 @@ struct text_pipe {
 	VEC(u64) chain;
 	u64 lines;               /* before cur */
 	struct error read_error; /* told when all that was readable is out */
+	bool given;              /* some sample */
 	u32 no_event;
 };
 
@@ -690,6 +691,18 @@ static void piece_done(struct text_pipe *tp)
 	tp->cur = NULL;
 }
 
+/* What could be read before the damage is used, if there was anything. */
+static int end_of_text(struct text_pipe *tp, struct error *err)
+{
+	if (!tp->read_error.msg[0])
+		return 0;
+	if (!tp->given)
+		return error_set(err, "%s", tp->read_error.msg);
+	diag_add(tp->r->diag, DIAG_DAMAGED, 1, tp->read_error.msg);
+	tp->read_error.msg[0] = '\0';
+	return 0;
+}
+
 int text_pipe_next(struct text_pipe *tp, struct perf_item *item, struct error *err)
 {
 	for (;;) {
@@ -698,13 +711,14 @@ int text_pipe_next(struct text_pipe *tp, struct perf_item *item, struct error *e
 		if (tp->cur) {
 			if (tp->at < tp->cur->samples.n) {
 				give_sample(tp, &tp->cur->samples.v[tp->at++], item);
+				tp->given = true;
 				return 1;
 			}
 			piece_done(tp);
 		}
 		fill(tp);
 		if (tp->take_nr == tp->cut_nr)
-			return tp->read_error.msg[0] ? error_set(err, "%s", tp->read_error.msg) : 0;
+			return end_of_text(tp, err);
 		p = &tp->ring[tp->take_nr % tp->n_ring];
 		if (tp->started) {
 			pthread_mutex_lock(&tp->lock);

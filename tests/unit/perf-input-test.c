@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#ifdef HAVE_LZMA
+#include <lzma.h>
+#endif
 
 #include "perf/reader.h"
 #include "tests/unit/perf-build.h"
@@ -162,7 +165,7 @@ static void test_gzip(void)
 		result_open(&res, path);
 		OK(m == 10 ? res.samples == 5000 : res.samples < 5000);
 		OK(res.samples >= before);
-		OK(m == 10 || res.ret < 0 || diag_count(&res.diag, DIAG_NOTE) > 0);
+		OK(m == 10 || res.ret < 0 || diag_count(&res.diag, DIAG_DAMAGED) > 0);
 		before = res.samples;
 		whole += res.samples > 0 && res.samples < 5000;
 		result_release(&res);
@@ -174,7 +177,67 @@ static void test_gzip(void)
 	packed[n / 2 + 2] ^= 0xff;
 	path = write_file("damaged", packed, n);
 	result_open(&res, path);
-	OK(res.samples < 5000 || diag_count(&res.diag, DIAG_NOTE) > 0);
+	OK(res.samples < 5000 || diag_count(&res.diag, DIAG_DAMAGED) > 0);
+	result_release(&res);
+	free(path);
+	free(packed);
+	buf_release(&o);
+}
+
+/* What was unpacked before the damage, in the same call of the decoder too, is read. */
+static void test_xz(void)
+{
+#ifdef HAVE_LZMA
+	struct result res = { .quiet = true };
+	struct buf o = BUF_INIT;
+	size_t n = 0, cap;
+	char *path;
+	u8 *packed;
+
+	recording(&o);
+	cap = lzma_stream_buffer_bound(o.n) + 100;
+	packed = xmalloc(cap);
+	EQ(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, (const u8 *)o.p, o.n, packed, &n,
+				   cap),
+	   LZMA_OK);
+	memset(packed + n, 'x', 100);
+	path = write_file("tail.xz", packed, n + 100);
+	result_open(&res, path);
+	EQ(res.ret, 0);
+	EQ(res.samples, 5000);
+	EQ(diag_count(&res.diag, DIAG_DAMAGED), 1);
+	EQ(diag_count(&res.diag, DIAG_TRUNCATED), 0);
+	result_release(&res);
+	free(path);
+	free(packed);
+	buf_release(&o);
+#endif
+}
+
+/* Text that ends within its packing gives the stacks before, and a word. */
+static void test_packed_text(void)
+{
+	struct result res = { .quiet = true };
+	struct buf o = BUF_INIT;
+	size_t i, n, cap;
+	char *path;
+	u8 *packed;
+
+	for (i = 0; i < 20000; i++)
+		buf_printf(&o, "prog;f%zu;g%" PRIu64 " 1\n", i, hash_u64(i) % 1000);
+	cap = o.n + 1000;
+	packed = xmalloc(cap);
+	n = pack(packed, cap, o.p, o.n);
+	path = write_file("text.gz", packed, n / 2);
+	result_open(&res, path);
+	EQ(res.ret, 0);
+	OK(res.samples > 5000 && res.samples < 15000);
+	EQ(diag_count(&res.diag, DIAG_DAMAGED), 1);
+	result_release(&res);
+	free(path);
+	path = write_file("text.gz", packed, 20);
+	result_open(&res, path);
+	OK(res.ret < 0);
 	result_release(&res);
 	free(path);
 	free(packed);
@@ -277,6 +340,8 @@ int main(void)
 	test_errors();
 	test_unknown_format();
 	test_gzip();
+	test_xz();
+	test_packed_text();
 	test_folder();
 	test_stream();
 	rm = xasprintf("rm -rf %s", dir);
