@@ -98,6 +98,9 @@ struct unplaced {
  */
 #define WAITING_MAX (16u << 20)
 
+/* Names told when --comm wants none that is there. */
+#define OTHER_COMMS 5
+
 struct u32_list {
 	VEC(u32) v;
 	bool all;
@@ -105,7 +108,8 @@ struct u32_list {
 
 struct time_filter {
 	bool set, percent;
-	double from, to; /* seconds, or shares (0-1) of the whole */
+	bool from_start, to_start; /* counted from the first sample */
+	double from, to;           /* seconds, or percent of the whole */
 	u64 from_ns, to_ns;
 };
 
@@ -162,8 +166,11 @@ struct pipeline {
 	u64 impossible_periods;
 	u64 samples; /* read and not filtered out */
 	u64 filtered;
-	u64 hv_samples;     /* with a hypervisor frame */
-	u64 hv_depth_1;     /* with one, and a single one */
+	u64 without_cpu;                 /* of these */
+	str_id other_comms[OTHER_COMMS]; /* names that --comm does not want, as they come; 0: no
+					    more */
+	u64 hv_samples;                  /* with a hypervisor frame */
+	u64 hv_depth_1;                  /* with one, and a single one */
 	u64 broken_unwound; /* with a run of addresses outside every mapping, though unwound by us
 			     */
 	u64 told[DIAG_NR];  /* by kind, for the kinds that are counted per sample */
@@ -893,12 +900,26 @@ static bool in_list(const struct u32_list *l, u32 v)
 	return l->all;
 }
 
-/* "START,STOP" in seconds as perf script prints them, either may be missing; "10%-20%" of the
- * whole. */
+/* A time, or a percentage when all are, at *s, behind a + where `since_start` may be. */
+static int parse_time_end(const char **s, bool percent, bool *since_start, double *t)
+{
+	const char *p = *s;
+	char *end;
+
+	*since_start = !percent && *p == '+';
+	p += *since_start;
+	if (!isdigit((unsigned char)*p))
+		return -1;
+	*t = strtod(p, &end);
+	*s = end + percent;
+	return percent && *end != '%' ? -1 : 0;
+}
+
+/* "START,STOP" in seconds as perf script prints them, either may be missing, and counts from the
+ * first sample behind a +; "10%-20%" of the whole. */
 static int parse_time(struct time_filter *t, const char *s, struct error *err)
 {
 	const char *p = s;
-	char *end;
 
 	memset(t, 0, sizeof(*t));
 	if (!s)
@@ -906,30 +927,21 @@ static int parse_time(struct time_filter *t, const char *s, struct error *err)
 	t->set = true;
 	t->to = 1e300;
 	t->percent = strchr(s, '%') != NULL;
-	if (*p != ',') {
-		if (!isdigit((unsigned char)*p))
-			goto bad;
-		t->from = strtod(p, &end);
-		p = end;
-		if (t->percent && *p++ != '%')
-			goto bad;
-	}
+	if (*p != ',' && parse_time_end(&p, t->percent, &t->from_start, &t->from))
+		goto bad;
 	if (*p != (t->percent ? '-' : ','))
 		goto bad;
 	p++;
-	if (*p) {
-		if (!isdigit((unsigned char)*p))
-			goto bad;
-		t->to = strtod(p, &end);
-		p = end;
-		if (t->percent && *p++ != '%')
-			goto bad;
-	}
-	if (*p || t->to < t->from)
+	if (*p && parse_time_end(&p, t->percent, &t->to_start, &t->to))
+		goto bad;
+	if (*p || (t->to < t->from && t->from_start == t->to_start))
 		goto bad;
 	return 0;
 bad:
-	return error_set(err, "--time=%s: expected START,STOP in seconds or 10%%-20%%", s);
+	return error_set(err,
+			 "--time=%s: expected START,STOP in seconds, +START,+STOP in seconds after "
+			 "the first sample, or 10%%-20%%",
+			 s);
 }
 
 int pipeline_check_time(const char *s, struct error *err)
@@ -945,13 +957,46 @@ static u64 seconds_to_ns(double s)
 	return s >= 1.8e19 ? UINT64_MAX : s < 0 ? 0 : (u64)s;
 }
 
-static bool wanted(const struct pipeline *p, const struct perf_sample *s)
+/* Whether a name is the whole of a list, or one of those between its commas; of paths, the part
+ * behind the last slash counts. */
+static bool in_names(const char *list, bool paths, const char *name)
+{
+	const char *p = list, *end, *slash;
+	size_t n = strlen(name);
+
+	if (!strcmp(paths ? path_base(list) : list, name))
+		return true;
+	for (;; p = end + 1) {
+		end = p + strcspn(p, ",");
+		slash = paths ? memrchr(p, '/', (size_t)(end - p)) : NULL;
+		p = slash ? slash + 1 : p;
+		if ((size_t)(end - p) == n && !memcmp(p, name, n))
+			return true;
+		if (!*end)
+			return false;
+	}
+}
+
+static void note_other_comm(struct pipeline *p, str_id comm)
+{
+	size_t i;
+
+	for (i = 0; i < OTHER_COMMS && p->other_comms[i] != comm; i++)
+		if (!p->other_comms[i]) {
+			p->other_comms[i] = comm;
+			break;
+		}
+}
+
+static bool wanted(struct pipeline *p, const struct perf_sample *s)
 {
 	const struct pipeline_opts *o = p->opts;
 	bool guest = s->cpumode == CPUMODE_GUEST_KERNEL || s->cpumode == CPUMODE_GUEST_USER;
 
-	if (o->comm && strcmp(strtab_get(&p->run->strings, s->comm), o->comm))
+	if (o->comm && !in_names(o->comm, false, strtab_get(&p->run->strings, s->comm))) {
+		note_other_comm(p, s->comm);
 		return false;
+	}
 	if (!in_list(&p->pid, s->pid) || !in_list(&p->tid, s->tid) || !in_list(&p->cpu, s->cpu))
 		return false;
 	if (p->time.set &&
@@ -970,7 +1015,7 @@ static bool module_wanted(const struct pipeline *p, node_id node)
 	if (!p->opts->dso || !node)
 		return !p->opts->dso;
 	f = &prof->frames.v[prof->nodes.v[node].frame];
-	return !strcmp(strtab_get(&p->run->strings, f->module), path_base(p->opts->dso));
+	return in_names(p->opts->dso, true, strtab_get(&p->run->strings, f->module));
 }
 
 /* ---- items ---- */
@@ -1326,6 +1371,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 	if (!wanted(p, s)) {
 		take_pending(p);
 		p->filtered = add_saturated(p->filtered, s->count);
+		if (s->cpu == PERF_NO_CPU)
+			p->without_cpu = add_saturated(p->without_cpu, s->count);
 		return;
 	}
 	event = event_of(p, s->event);
@@ -1618,16 +1665,40 @@ static void tell_rest(struct pipeline *p)
 	tell_unresolved(p);
 }
 
+/* The filters left nothing: what there would be. */
+static int nothing_left(const struct pipeline *p, struct error *err)
+{
+	const struct perf_meta *m = perf_meta(p->reader);
+	struct buf b = BUF_INIT;
+	size_t i;
+
+	if (p->opts->cpu && p->without_cpu == p->filtered)
+		buf_puts(&b, "; they have no CPU number (perf record --sample-cpu)");
+	if (p->time.set && m->first_time == PERF_NO_TIME)
+		buf_puts(&b, "; they have no time");
+	else if (p->time.set)
+		buf_printf(&b, "; their times are %.6f to %.6f", (double)m->first_time / 1e9,
+			   (double)m->last_time / 1e9);
+	for (i = 0; i < OTHER_COMMS && p->other_comms[i]; i++)
+		buf_printf(&b, "%s'%s'", i ? ", " : "; commands in it: ",
+			   strtab_get(&p->run->strings, p->other_comms[i]));
+	if (i == OTHER_COMMS)
+		buf_puts(&b, " and perhaps others");
+	error_set(err, "'%s': none of its %" PRIu64 " samples passes the filters%s", p->path,
+		  p->filtered, buf_str(&b));
+	buf_release(&b);
+	return -1;
+}
+
 /* Whether anything is left to be drawn. */
 static int check_usable(const struct pipeline *p, struct error *err)
 {
 	struct buf why = BUF_INIT;
 
+	if (!p->samples && p->filtered)
+		return nothing_left(p, err);
 	if (!p->samples)
-		return error_set(err,
-				 p->filtered ? "'%s': no sample passes the filters"
-					     : "'%s': no samples",
-				 p->path);
+		return error_set(err, "'%s': no samples", p->path);
 	if (p->told[DIAG_IP_ZERO] + p->told[DIAG_IP_ZERO_GUEST] < p->samples)
 		return 0;
 	buf_plural(&why, "{the only sample is|all %n samples are} unusable", p->samples, "");
@@ -1727,8 +1798,8 @@ static void add_facts(struct pipeline *p)
 
 /* ---- one recording ---- */
 
-/* --time=10%-20% needs the first and the last time before the first sample is taken. */
-static int resolve_percent(struct pipeline *p, struct error *err)
+/* --time=10%-20% and +1,+2 need the first and the last time before the first sample is taken. */
+static int resolve_times(struct pipeline *p, struct error *err)
 {
 	struct perf_opts opts = p->opts->perf;
 	struct perf_reader *r;
@@ -1738,7 +1809,9 @@ static int resolve_percent(struct pipeline *p, struct error *err)
 	int rc;
 
 	if (!strcmp(p->path, "-"))
-		return error_set(err, "--time in percent needs a file, not standard input");
+		return error_set(err,
+				 "--time in percent or after the first sample needs a file, not "
+				 "standard input");
 	diag_init(&scrap);
 	opts.keep_time = true;
 	r = perf_open(p->path, &opts, &p->run->strings, &scrap, err);
@@ -1756,6 +1829,12 @@ static int resolve_percent(struct pipeline *p, struct error *err)
 		return -1;
 	if (first == PERF_NO_TIME)
 		return error_set(err, "'%s': --time: the samples have no time", p->path);
+	if (p->time.from_start)
+		p->time.from_ns = add_saturated(first, p->time.from_ns);
+	if (p->time.to_start)
+		p->time.to_ns = add_saturated(first, p->time.to_ns);
+	if (!p->time.percent)
+		return 0;
 	p->time.from_ns = first + (u64)(p->time.from / 100 * (double)span);
 	p->time.to_ns = p->time.to >= 100 ? UINT64_MAX
 					  : first + (u64)(p->time.to / 100 * (double)span);
@@ -1824,7 +1903,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	if (p.time.set) {
 		p.time.from_ns = seconds_to_ns(p.time.from);
 		p.time.to_ns = seconds_to_ns(p.time.to);
-		if (p.time.percent && resolve_percent(&p, err))
+		if ((p.time.percent || p.time.from_start || p.time.to_start) &&
+		    resolve_times(&p, err))
 			goto out;
 	}
 

@@ -208,7 +208,9 @@ def main():
     os.mkfifo(os.path.join(folder, 'data.2'))
     expect_error('a pipe in a folder', [folder], ['data.2', 'no regular file'])
     expect_error('an event that is not there', [path('sleep.data', small), '--event=nonsense'], ['--event=nonsense', 'cycles'])
-    expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['filter'])
+    expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['none of its 7 samples', "commands in it: 'sleep'"])
+    expect_error('a time that nothing passes', [path('sleep.data', small), '--time=1,2'], ['none of its 7 samples', r'times are 3696\.173032 to 3696\.173097'])
+    expect_error('a time of text on standard input', ['-', '--time=+1,'], ['needs a file'], stdin=b'a;b 1\n')
     expect_error('a wrong number', [path('sleep.data', small), '--width=wide'], ['--width=wide'], status=2)
     for wrong in ('--pid=1-', '--tid=x', '--cpu=5-2', '--time=x', '--only=(', '--hide=[', '--focus=(', '--prune=(', '--bgcolors=mud',
                   '--input-format=mud'):
