@@ -87,7 +87,8 @@ static const struct {
 				   "by --symfs=DIR" },
 	[DIAG_UNRESOLVED_GUEST] = { "unresolved_guest", false,
 				    "%n guest frame{|s} without a name (%s)",
-				    "give the guest's symbols by --guest-kallsyms=FILE" },
+				    "--guest-kallsyms=FILE names the kernels of guests; their "
+				    "programs stay without names" },
 	[DIAG_BUILD_ID_MISMATCH] = { "build_id_mismatch", true, "%s: not used",
 				     "find the file of the recorded system, or use it all the same "
 				     "by --force" },

@@ -1665,6 +1665,11 @@ static void tell_rest(struct pipeline *p)
 	tell_unresolved(p);
 }
 
+static const char *input_title(const struct pipeline *p)
+{
+	return strcmp(p->path, "-") ? p->path : "standard input";
+}
+
 /* The filters left nothing: what there would be. */
 static int nothing_left(const struct pipeline *p, struct error *err)
 {
@@ -1684,7 +1689,7 @@ static int nothing_left(const struct pipeline *p, struct error *err)
 			   strtab_get(&p->run->strings, p->other_comms[i]));
 	if (i == OTHER_COMMS)
 		buf_puts(&b, " and perhaps others");
-	error_set(err, "'%s': none of its %" PRIu64 " samples passes the filters%s", p->path,
+	error_set(err, "'%s': none of its %" PRIu64 " samples passes the filters%s", input_title(p),
 		  p->filtered, buf_str(&b));
 	buf_release(&b);
 	return -1;
@@ -1698,11 +1703,12 @@ static int check_usable(const struct pipeline *p, struct error *err)
 	if (!p->samples && p->filtered)
 		return nothing_left(p, err);
 	if (!p->samples)
-		return error_set(err, "'%s': no samples", p->path);
+		return error_set(err, "'%s': no samples", input_title(p));
 	if (p->told[DIAG_IP_ZERO] + p->told[DIAG_IP_ZERO_GUEST] < p->samples)
 		return 0;
 	buf_plural(&why, "{the only sample is|all %n samples are} unusable", p->samples, "");
-	error_set(err, "'%s': %s: instruction pointer 0 and no call chain", p->path, buf_str(&why));
+	error_set(err, "'%s': %s: instruction pointer 0 and no call chain", input_title(p),
+		  buf_str(&why));
 	buf_release(&why);
 	return -1;
 }

@@ -1134,7 +1134,10 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			p = next;
 			continue;
 		}
-		if (*p == '#' && (e - p == 1 || p[1] == ' ' || p[1] == '\r')) {
+		/* A comm can begin so, too: then frames stand below. */
+		if (*p == '#' && (e - p == 1 || p[1] == ' ' || p[1] == '\r') &&
+		    !(next < end && *next == '\t' && e - p > 2 && is_frame_line(next, end) &&
+		      scan_head(p, e, &h) == HEAD_SAMPLE)) {
 			vec_push(&piece->notes, ((struct span){ p, (size_t)(e - p) }));
 			piece->lines++;
 			p = next;

@@ -100,6 +100,11 @@ static void test_heads(void)
 	       "cycles;-1/44;[-1];3000000000;1 1.000000:;f 250\n");
 	STR_EQ(read_text("a;b 12 [000] 3.000000: 250 cycles: \n\t 1 f (x)\n", T),
 	       "-1/12;[0];3000000000;a;b;f 1\n");
+	STR_EQ(read_text("#\n#     0          2 samples: \n\t 1 f (x)\n\n# y 12 3.000000: 250 "
+			 "cycles: \n",
+			 T),
+	       "-1/0;[-1];-1;#;f 1\n");
+	STR_EQ(read_text("# y 12 3.000000: 250 cycles:\n#\n\t 1 f (x)\n", 0), "f 1\n");
 	STR_EQ(read_text("#x 12 3.000000: 250 cycles: \n\t 1 f (x)\n", T),
 	       "-1/12;[-1];3000000000;#x;f 1\n");
 	/* Events. */
