@@ -98,6 +98,9 @@ struct unplaced {
  */
 #define WAITING_MAX (16u << 20)
 
+/* Each event has weights for all stacks. The kernel has some 2500 tracepoints. */
+#define EVENTS_MAX 4096
+
 /* Names told when --comm wants none that is there. */
 #define OTHER_COMMS 5
 
@@ -1042,10 +1045,23 @@ static void check_period(struct pipeline *p, const struct perf_sample *s)
 
 static u32 event_of(struct pipeline *p, u32 event)
 {
-	while (p->events.n <= event) {
-		u32 id = profile_event(&p->run->profile, event_name(p, (u32)p->events.n));
+	struct run *r = p->run;
 
-		vec_push(&p->events, id);
+	while (p->events.n <= event) {
+		str_id name = event_name(p, (u32)p->events.n);
+		size_t i = 0, n = r->profile.events.n;
+
+		while (n >= EVENTS_MAX && i < n && r->profile.events.v[i].name != name)
+			i++;
+		if (n >= EVENTS_MAX && i == n) {
+			name = strtab_adds(&r->strings, "other events");
+			diag_addf(
+				&r->diag, DIAG_NOTE, 1,
+				"only the first %d events are told apart, the rest is added up as "
+				"'other events'",
+				EVENTS_MAX);
+		}
+		vec_push(&p->events, profile_event(&r->profile, name));
 	}
 	return p->events.v[event];
 }

@@ -91,7 +91,8 @@ extern const struct perf_format format_firefox;
 
 struct text_frames {
 	VEC(struct perf_text_frame) v;
-	struct index index; /* by content */
+	struct index index;  /* by content */
+	struct index events; /* of perf_meta, by name */
 };
 
 struct text_frames *text_frames_new(void);

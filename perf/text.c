@@ -21,6 +21,7 @@ void text_frames_free(struct text_frames *t)
 		return;
 	vec_release(&t->v);
 	index_release(&t->index);
+	index_release(&t->events);
 	free(t);
 }
 
@@ -126,18 +127,25 @@ bool text_strip_annotation(struct span *symbol, u8 *space, u8 *flags)
 	return true;
 }
 
+static bool event_eq(const void *ctx, u32 id, const void *key)
+{
+	return !strcmp(((const struct perf_meta *)ctx)->events.v[id].name, key);
+}
+
 u32 text_event(struct perf_reader *r, const char *name, size_t n)
 {
-	struct perf_event e = { .type = UINT32_MAX };
-	size_t i;
+	struct perf_event e = { .type = UINT32_MAX, .name = xstrndup(name, n) };
+	u64 hash = hash_bytes(e.name, strlen(e.name), 0);
+	u32 id = index_find(&r->text->events, hash, event_eq, &r->meta, e.name);
 
-	for (i = 0; i < r->meta.events.n; i++)
-		if (strlen(r->meta.events.v[i].name) == n &&
-		    !memcmp(r->meta.events.v[i].name, name, n))
-			return (u32)i;
-	e.name = xstrndup(name, n);
+	if (id != INDEX_NONE) {
+		free(e.name);
+		return id;
+	}
+	id = (u32)r->meta.events.n;
 	vec_push(&r->meta.events, e);
-	return (u32)i;
+	index_add(&r->text->events, hash, id);
+	return id;
 }
 
 void text_count_sample(struct perf_reader *r, const struct perf_sample *s)

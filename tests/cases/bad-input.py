@@ -208,6 +208,11 @@ def main():
     os.mkfifo(os.path.join(folder, 'data.2'))
     expect_error('a pipe in a folder', [folder], ['data.2', 'no regular file'])
     expect_error('an event that is not there', [path('sleep.data', small), '--event=nonsense'], ['--event=nonsense', 'cycles'])
+    many = b''.join(b'a 1 %d.0: 1 e%d:\n\t %x f (x)\n\n' % (i, i, i) for i in range(5000))
+    for what, args, n in ('all', ['--event=all'], 5000), ('the last', ['--event=other events'], 5000 - 4096):
+        p = run('-', '--format=folded', '-o', '-', *args, stdin=many)
+        total = p and sum(int(line.rsplit(b' ', 1)[1]) for line in p.stdout.splitlines())
+        check(f'very many events: {what}', None if total == n and b"as 'other events'" in p.stderr else f'{total} samples')
     expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['none of its 7 samples', "commands in it: 'sleep'"])
     expect_error('a time that nothing passes', [path('sleep.data', small), '--time=1,2'], ['none of its 7 samples', r'times are 3696\.173032 to 3696\.173097'])
     expect_error('a time of text on standard input', ['-', '--time=+1,'], ['needs a file'], stdin=b'a;b 1\n')
