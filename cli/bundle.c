@@ -719,8 +719,6 @@ static int run_bundle(int argc, char **argv)
 	}
 	slash = strrchr(b.path, '/');
 	b.dir = slash ? xstrndup(b.path, (size_t)(slash - b.path) + 1) : xstrdup(".");
-	b.draw.pipe.sym.symfs = b.draw.nr_symfs ? b.draw.symfs : NULL;
-	b.draw.pipe.sym.debug_dirs = b.draw.nr_debug_dirs ? b.draw.debug_dirs : NULL;
 	c = make_bundle(&b, facts, output);
 	bundle_release(&b.bundle);
 	perf_strip_release(&b.stripped);

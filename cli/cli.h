@@ -49,9 +49,18 @@ struct option_def {
 	const char *group; /* heading in --help; NULL: as the one before */
 };
 
+#define MAX_OPTIONS 128 /* of a verb, with the end of the table */
+
 /* Next option of argv by the table (ends with name NULL): its id, -1 at the end, '?' after having
  * told an error. */
 int options_next(int argc, char **argv, const struct option_def *defs, const char **arg);
+/* --help and --version, which all verbs that draw have alike: whether it was one of these. */
+bool options_answered(int id, void (*help)(void));
+/* A verb's own options and those of draw_options that it has none of the same name of. */
+void options_join(struct option_def all[MAX_OPTIONS], const struct option_def *own);
+/* The value of an option; -1 after having told what is expected. */
+int MUST_CHECK option_number(const char *name, const char *s, double min, double max, double *v);
+int MUST_CHECK option_whole(const char *name, const char *s, u64 min, u64 max, u64 *v);
 /* After options_next() has returned -1: the next argument that is no option, or NULL. */
 const char *options_file(int argc, char **argv);
 void options_help(const struct option_def *defs);

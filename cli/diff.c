@@ -48,7 +48,6 @@ static const struct option_def own_options[] = {
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-#define MAX_OPTIONS       120
 #define REGRESSED_PERCENT 0.1
 
 struct diff_args {
@@ -87,8 +86,8 @@ static void help(void)
 static int take_own(struct diff_args *a, int id, const char *arg)
 {
 	struct error err = { "" };
-	char *end;
 	double v;
+	u64 whole;
 
 	switch (id) {
 	case OPT_NORMALIZE:
@@ -118,22 +117,14 @@ static int take_own(struct diff_args *a, int id, const char *arg)
 		return 0;
 	case OPT_SUBTRACT: a->subtract = true; return 0;
 	case OPT_CONFIDENCE:
-		errno = 0;
-		v = strtod(arg, &end);
-		if (end == arg || *end || errno || !(v >= 50 && v < 100)) {
-			tell("--confidence=%s: expected a percentage from 50 to below 100", arg);
+		if (option_number("confidence", arg, 50, 99.9999, &v))
 			return -1;
-		}
 		a->diff.confidence = v / 100;
 		return 0;
 	case OPT_SLICES:
-		errno = 0;
-		v = strtod(arg, &end);
-		if (end == arg || *end || errno || !(v >= 5 && v <= 1000)) {
-			tell("--slices=%s: expected a number from 5 to 1000", arg);
+		if (option_whole("slices", arg, 5, 1000, &whole))
 			return -1;
-		}
-		a->diff.slices = (u32)v;
+		a->diff.slices = (u32)whole;
 		return 0;
 	case OPT_FAIL_IF:
 		if (a->nr_gates == ARRAY_SIZE(a->gates)) {
@@ -374,26 +365,13 @@ static int run_diff(int argc, char **argv)
 	static struct side before, after;
 	const struct render_writer *w;
 	const char *arg;
-	size_t n = 0, i;
 	int c, border = find_border(argc, argv), k;
 
-	for (i = 0; own_options[i].name; i++)
-		if (own_options[i].id != 'h')
-			all[n++] = own_options[i];
-	/* Conditions are on the comparison here. */
-	for (i = 0; draw_options[i].name && n + 1 < ARRAY_SIZE(all); i++)
-		if (strcmp(draw_options[i].name, "fail-if"))
-			all[n++] = draw_options[i];
-
+	/* Conditions are on the comparison here: an option of its own. */
+	options_join(all, own_options);
 	while ((c = options_next(border ? border : argc, argv, all, &arg)) != -1) {
-		if (c == 'h') {
-			help();
+		if (options_answered(c, help))
 			return EXIT_DONE;
-		}
-		if (c == 'V') {
-			puts("xenflame " PACKAGE_VERSION);
-			return EXIT_DONE;
-		}
 		if (c == '?' || take_own(&a, c, arg))
 			return EXIT_USAGE;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One table an option: parsing and --help come from it. */
+#include <errno.h>
 #include <getopt.h>
 
 #include "cli/cli.h"
@@ -20,7 +21,7 @@ static const char *command(const char *argv0)
 
 int options_next(int argc, char **argv, const struct option_def *defs, const char **arg)
 {
-	static struct option longs[128];
+	static struct option longs[MAX_OPTIONS];
 	static char shorts[256];
 	static const struct option_def *built;
 	size_t n = 0, k = 0;
@@ -66,6 +67,59 @@ int options_next(int argc, char **argv, const struct option_def *defs, const cha
 		return '?';
 	}
 	return c;
+}
+
+bool options_answered(int id, void (*help)(void))
+{
+	if (id == 'h')
+		help();
+	else if (id == 'V')
+		puts("xenflame " PACKAGE_VERSION);
+	else
+		return false;
+	return true;
+}
+
+void options_join(struct option_def all[MAX_OPTIONS], const struct option_def *own)
+{
+	size_t n = 0, i, k;
+
+	for (; own[n].name; n++)
+		all[n] = own[n];
+	for (i = 0, k = n; draw_options[i].name && k + 1 < MAX_OPTIONS; i++) {
+		size_t at = 0;
+
+		while (at < n && strcmp(own[at].name, draw_options[i].name) != 0)
+			at++;
+		if (at == n)
+			all[k++] = draw_options[i];
+	}
+	memset(&all[k], 0, sizeof(all[k]));
+}
+
+int option_number(const char *name, const char *s, double min, double max, double *v)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtod(s, &end);
+	if (end == s || *end || errno || !(*v >= min && *v <= max)) {
+		tell("--%s=%s: expected a number from %g to %g", name, s, min, max);
+		return -1;
+	}
+	return 0;
+}
+
+int option_whole(const char *name, const char *s, u64 min, u64 max, u64 *v)
+{
+	const char *p = s, *end = s + strlen(s);
+
+	if (parse_dec(&p, end, v) || p != end || *v < min || *v > max) {
+		tell("--%s=%s: expected a whole number from %" PRIu64 " to %" PRIu64, name, s, min,
+		     max);
+		return -1;
+	}
+	return 0;
 }
 
 const char *options_file(int argc, char **argv)

@@ -84,7 +84,6 @@ static const struct option_def own_options[] = {
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-#define MAX_OPTIONS 120
 #define MAX_HEADERS 65536
 #define MAX_OTLP    ((size_t)64 << 20)
 #define MAX_SECONDS ((u64)INT64_MAX / 1000000000) /* that are told in nanoseconds */
@@ -139,31 +138,6 @@ static void help(void)
 }
 
 /* ---- options ---- */
-
-static int parse_real(const char *what, const char *s, double min, double max, double *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtod(s, &end);
-	if (end == s || *end || errno || !(*v >= min && *v <= max)) {
-		tell("--%s=%s: expected a number from %g to %g", what, s, min, max);
-		return -1;
-	}
-	return 0;
-}
-
-static int parse_whole(const char *what, const char *s, u64 min, u64 max, u64 *v)
-{
-	const char *p = s, *end = s + strlen(s);
-
-	if (parse_dec(&p, end, v) || p != end || *v < min || *v > max) {
-		tell("--%s=%s: expected a whole number from %" PRIu64 " to %" PRIu64, what, s, min,
-		     max);
-		return -1;
-	}
-	return 0;
-}
 
 /* What Pyroscope's text of name and labels takes for its own. */
 #define NO_NAME_CHARS "{}=,\"\\ \t\r\n"
@@ -293,17 +267,17 @@ static int take_own(struct push_args *a, int id, const char *arg)
 		}
 		a->split = true;
 		return 0;
-	case OPT_RATE: return parse_whole("rate", arg, 1, 1000000, &a->rate);
-	case OPT_UNTIL: return parse_whole("until", arg, 1, 99999999999, &a->until);
+	case OPT_RATE: return option_whole("rate", arg, 1, 1000000, &a->rate);
+	case OPT_UNTIL: return option_whole("until", arg, 1, 99999999999, &a->until);
 	case OPT_HEADER: return take_header(a, arg);
 	case OPT_CA_FILE: a->ca_file = arg; return 0;
-	case OPT_TIMEOUT: return parse_real("timeout", arg, 0.1, 3600, &a->timeout);
+	case OPT_TIMEOUT: return option_number("timeout", arg, 0.1, 3600, &a->timeout);
 	case OPT_RETRIES:
-		if (parse_whole("retries", arg, 0, 100, &v))
+		if (option_whole("retries", arg, 0, 100, &v))
 			return -1;
 		a->retries = (u32)v;
 		return 0;
-	case OPT_RETRY_WAIT: return parse_real("retry-wait", arg, 0.01, 60, &a->retry_wait);
+	case OPT_RETRY_WAIT: return option_number("retry-wait", arg, 0.01, 60, &a->retry_wait);
 	case OPT_SYSROOT: a->sysroot = arg; return 0;
 	default: return draw_take_option(&a->draw, id, arg);
 	}
@@ -788,24 +762,13 @@ static int run_push(int argc, char **argv)
 	static struct option_def all[MAX_OPTIONS];
 	static struct push_args a = { .timeout = 30, .retry_wait = 1, .retries = 5 };
 	const char *arg, *file;
-	size_t n = 0, i;
+	size_t i;
 	int c, ret = EXIT_USAGE;
 
-	for (i = 0; own_options[i].name; i++)
-		if (own_options[i].id != 'h')
-			all[n++] = own_options[i];
-	for (i = 0; draw_options[i].name && n + 1 < ARRAY_SIZE(all); i++)
-		all[n++] = draw_options[i];
-
+	options_join(all, own_options);
 	arena_init(&a.arena);
 	while ((c = options_next(argc, argv, all, &arg)) != -1) {
-		if (c == 'h') {
-			help();
-			ret = EXIT_DONE;
-			goto out;
-		}
-		if (c == 'V') {
-			puts("xenflame " PACKAGE_VERSION);
+		if (options_answered(c, help)) {
 			ret = EXIT_DONE;
 			goto out;
 		}
@@ -841,8 +804,6 @@ static int run_push(int argc, char **argv)
 		     "space");
 		goto out;
 	}
-	a.draw.pipe.sym.symfs = a.draw.nr_symfs ? a.draw.symfs : NULL;
-	a.draw.pipe.sym.debug_dirs = a.draw.nr_debug_dirs ? a.draw.debug_dirs : NULL;
 	if (host_push_available()) {
 		ret = push(&a, file);
 	} else {

@@ -344,7 +344,7 @@ out:
 static int run_record(int argc, char **argv)
 {
 	struct record r = { .freq = "97" };
-	const char *arg, *end, *sysroot = NULL;
+	const char *arg, *sysroot = NULL;
 	char *command[MAX_COMMAND + 1] = { NULL };
 	struct error err = { "" };
 	size_t n = 0;
@@ -362,19 +362,12 @@ static int run_record(int argc, char **argv)
 		case OPT_SYSROOT: sysroot = arg; break;
 		case OPT_FREQ:
 			r.freq = arg;
-			end = arg + strlen(arg);
-			if (parse_dec(&arg, end, &hz) || arg != end || !hz || hz > 100000) {
-				tell("--freq=%s: expected a number from 1 to 100000", r.freq);
+			if (option_whole("freq", arg, 1, 100000, &hz))
 				return EXIT_USAGE;
-			}
 			break;
 		case OPT_DEBUG_KEYS:
-			end = arg + strlen(arg);
-			if (parse_dec(&arg, end, &hz) || arg != end || !hz || hz > 100) {
-				tell("--debug-keys: expected a number from 1 to 100");
+			if (option_whole("debug-keys", arg, 1, 100, &r.keys_hz))
 				return EXIT_USAGE;
-			}
-			r.keys_hz = hz;
 			break;
 		default: return EXIT_USAGE;
 		}

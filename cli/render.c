@@ -233,19 +233,6 @@ static void help(void)
 	     "condition holds, 2 wrong usage.");
 }
 
-static int parse_number(const char *what, const char *s, double min, double max, double *v)
-{
-	char *end;
-
-	errno = 0;
-	*v = strtod(s, &end);
-	if (end == s || *end || errno || !(*v >= min && *v <= max)) {
-		tell("--%s=%s: expected a number from %g to %g", what, s, min, max);
-		return -1;
-	}
-	return 0;
-}
-
 static int parse_groups(struct pipeline_opts *o, const char *s)
 {
 	static const char *const known[] = { "domain", "cpu", "pid", "tid", "event" };
@@ -352,7 +339,7 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_GUEST: a->pipe.only_guest = true; break;
 	case OPT_HOST: a->pipe.only_host = true; break;
 	case OPT_THREADS:
-		if (parse_number("threads", arg, 1, 16, &v))
+		if (option_number("threads", arg, 1, 16, &v))
 			return -1;
 		a->pipe.perf.threads = (u32)v;
 		break;
@@ -366,10 +353,13 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 			tell("more than %d folders", MAX_LIST);
 			return -1;
 		}
-		if (id == OPT_SYMFS)
+		if (id == OPT_SYMFS) {
 			a->symfs[a->nr_symfs++] = arg;
-		else
+			a->pipe.sym.symfs = a->symfs;
+		} else {
 			a->debug_dirs[a->nr_debug_dirs++] = arg;
+			a->pipe.sym.debug_dirs = a->debug_dirs;
+		}
 		break;
 	case OPT_DEBUGINFOD: a->pipe.sym.debuginfod = true; break;
 	case OPT_OFFLINE: a->pipe.sym.offline_only = true; break;
@@ -402,18 +392,18 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_SUBTITLE: a->render.subtitle = arg; break;
 	case OPT_NOTES: a->render.notes = arg; break;
 	case OPT_WIDTH:
-		if (parse_number("width", arg, 100, 32767, &v))
+		if (option_number("width", arg, 100, 32767, &v))
 			return -1;
 		a->render.width = (u32)v;
 		break;
 	case OPT_HEIGHT:
-		if (parse_number("height", arg, 6, 200, &v))
+		if (option_number("height", arg, 6, 200, &v))
 			return -1;
 		a->render.frame_height = (u32)v;
 		break;
-	case OPT_MINWIDTH: return parse_number("minwidth", arg, 0, 10000, &a->render.min_width);
+	case OPT_MINWIDTH: return option_number("minwidth", arg, 0, 10000, &a->render.min_width);
 	case OPT_FONT: a->render.font = arg; break;
-	case OPT_FONT_SIZE: return parse_number("fontsize", arg, 4, 100, &a->render.font_size);
+	case OPT_FONT_SIZE: return option_number("fontsize", arg, 4, 100, &a->render.font_size);
 	case OPT_COUNT_NAME: a->render.count_name = arg; break;
 	case OPT_NAME_TYPE: a->render.name_type = arg; break;
 	case OPT_COLORS: {
@@ -431,16 +421,16 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_BGCOLORS: a->render.background = arg; break;
 	case OPT_PALETTE_FILE: a->render.palette_file = arg; break;
 	case OPT_TOTAL:
-		if (parse_number("total", arg, 0, 9e18, &v))
+		if (option_number("total", arg, 0, 9e18, &v))
 			return -1;
 		a->render.total = (u64)v;
 		break;
-	case OPT_FACTOR: return parse_number("factor", arg, 1e-18, 1e18, &a->render.factor);
+	case OPT_FACTOR: return option_number("factor", arg, 1e-18, 1e18, &a->render.factor);
 	case OPT_FLAMECHART: a->render.flamechart = true; break;
 	case OPT_NEGATE: a->render.negate = true; break;
 	case OPT_PLAIN_DATA: a->render.plain_data = true; break;
 	case OPT_DARK: a->render.dark = true; break;
-	case OPT_SCALE: return parse_number("scale", arg, 0.1, 16, &a->render.scale);
+	case OPT_SCALE: return option_number("scale", arg, 0.1, 16, &a->render.scale);
 	case OPT_ANONYMOUS: a->anonymous = true; break;
 	default: return -1;
 	}
@@ -582,9 +572,6 @@ static const struct render_writer *choose_writer(const struct draw_args *a)
 
 int draw_writer(struct draw_args *a, const struct render_writer **w)
 {
-	a->pipe.sym.symfs = a->nr_symfs ? a->symfs : NULL;
-	a->pipe.sym.debug_dirs = a->nr_debug_dirs ? a->debug_dirs : NULL;
-
 	if (a->open && a->output && !strcmp(a->output, "-")) {
 		tell("--open shows a file: '-o -' is none");
 		return EXIT_USAGE;
@@ -772,14 +759,8 @@ static int run_render(int argc, char **argv)
 	int c;
 
 	while ((c = options_next(argc, argv, draw_options, &arg)) != -1) {
-		if (c == 'h') {
-			help();
+		if (options_answered(c, help))
 			return EXIT_DONE;
-		}
-		if (c == 'V') {
-			puts("xenflame " PACKAGE_VERSION);
-			return EXIT_DONE;
-		}
 		if (c == '?' || draw_take_option(&a, c, arg))
 			return EXIT_USAGE;
 	}

@@ -12,7 +12,6 @@ static const struct option_def own_options[] = {
 	{ NULL, 0, ARG_NO, NULL, NULL, NULL },
 };
 
-#define MAX_OPTIONS  120
 #define NAME_CHARS   90
 #define STACKS       5
 #define STACK_FRAMES 16
@@ -631,29 +630,20 @@ static int run_report(int argc, char **argv)
 {
 	static struct option_def all[MAX_OPTIONS];
 	static struct report r = { .top = 15 };
-	const char *arg, *end, *file;
-	size_t n = 0, i;
+	const char *arg, *file;
 	u64 v;
 	int c;
 
-	for (i = 0; own_options[i].name; i++)
-		if (own_options[i].id != 'h')
-			all[n++] = own_options[i];
-	for (i = 0; draw_options[i].name && n + 1 < ARRAY_SIZE(all); i++)
-		all[n++] = draw_options[i];
-
+	options_join(all, own_options);
 	while ((c = options_next(argc, argv, all, &arg)) != -1) {
+		if (options_answered(c, help))
+			return EXIT_DONE;
 		switch (c) {
-		case 'h': help(); return EXIT_DONE;
-		case 'V': puts("xenflame " PACKAGE_VERSION); return EXIT_DONE;
 		case OPT_JSON: r.style = STYLE_JSON; break;
 		case OPT_MARKDOWN: r.style = STYLE_MARKDOWN; break;
 		case OPT_TOP:
-			end = arg + strlen(arg);
-			if (parse_dec(&arg, end, &v) || arg != end || !v || v > 100000) {
-				tell("--top: expected a number from 1 to 100000");
+			if (option_whole("top", arg, 1, 100000, &v))
 				return EXIT_USAGE;
-			}
 			r.top = (size_t)v;
 			break;
 		default:
@@ -675,8 +665,6 @@ static int run_report(int argc, char **argv)
 	c = draw_keep_inputs(&r.draw, (const char *const[]){ file, NULL });
 	if (c)
 		return c;
-	r.draw.pipe.sym.symfs = r.draw.nr_symfs ? r.draw.symfs : NULL;
-	r.draw.pipe.sym.debug_dirs = r.draw.nr_debug_dirs ? r.draw.debug_dirs : NULL;
 	return report(&r, file);
 }
 

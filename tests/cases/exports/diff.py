@@ -91,6 +91,9 @@ with tempfile.TemporaryDirectory() as tmp:
     ok([hue(colors[f]) for f in ('grown_[h]', 'came', 'shrunk', 'gone', 'same')] == ['orange', 'orange', 'blue', 'blue', 'grey'], 'colours', colors)
     ok(hue(colors['main']) == 'grey', 'inner frames have the colour of their own change', colors)
     ok(diff(before, after, '--width-by=x')[0] == 2, 'a wrong --width-by is wrong usage')
+    for wrong in ('--slices=7.5', '--slices=4', '--slices=', '--confidence=100', '--confidence=nan', '--confidence=99%'):
+        status, out, err = diff(before, 'absent', wrong)
+        ok(status == 2 and f'{wrong}: expected a ' in err, f'{wrong} is wrong usage, whatever the files', err)
 
     # Subtraction: of each stack what is more; what is less is told.
     run = subprocess.run([XENFLAME, 'diff', '--subtract', before, after, '--format=folded'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
