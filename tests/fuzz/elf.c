@@ -9,16 +9,7 @@
 #include <unistd.h>
 
 #include "symbolize/symfile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(cond)                                                             \
-	do {                                                                   \
-		if (!(cond)) {                                                 \
-			fprintf(stderr, "line %d: not %s\n", __LINE__, #cond); \
-			abort();                                               \
-		}                                                              \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
 
 static u64 sum;
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "perf/perf.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/perf-ahead.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
@@ -26,14 +26,6 @@ static void look(const void *p, size_t n)
 	for (i = 0; i < n; i++)
 		sum = sum * 31 + b[i];
 }
-
-#define must(cond)                                                             \
-	do {                                                                   \
-		if (!(cond)) {                                                 \
-			fprintf(stderr, "line %d: not %s\n", __LINE__, #cond); \
-			abort();                                               \
-		}                                                              \
-	} while (0)
 
 static void item(const struct perf_item *it, const struct perf_meta *m, struct strtab *strings,
 		 struct perf_chain *ch)

@@ -4,17 +4,8 @@
 #ifndef XENFLAME_FUZZ_TEXT_H
 #define XENFLAME_FUZZ_TEXT_H
 
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/text-dump.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(cond)                                                             \
-	do {                                                                   \
-		if (!(cond)) {                                                 \
-			fprintf(stderr, "line %d: not %s\n", __LINE__, #cond); \
-			abort();                                               \
-		}                                                              \
-	} while (0)
 
 struct fuzz_result {
 	u64 samples, count, bad;

@@ -43,11 +43,25 @@ static void start(void)
 	};
 }
 
+/* The recording lies in this folder. */
+static void start_in(const char *folder)
+{
+	start();
+	dirs[0] = in_dir(folder);
+}
+
 static void end(void)
 {
 	strtab_release(&strings);
 	diag_release(&diag);
 }
+
+/* Where there is nothing to remark. */
+#define END_SILENT()                   \
+	do {                           \
+		EQ(diag.entries.n, 0); \
+		end();                 \
+	} while (0)
 
 /* The outermost function at an address. */
 static const char *outer(struct symbolizer *s, enum space space, u64 addr, enum addr_kind kind)
@@ -132,19 +146,16 @@ static void test_user(void)
 	/* nothing given: nothing found, and nothing to complain of */
 	start();
 	STR_EQ(user_name("/opt/prog", id_a), "[prog+0x1000]");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* the recording's folder by build id whatever the name, before --symfs */
-	start();
-	dirs[0] = in_dir("rec");
+	start_in("rec");
 	symfs[0] = in_dir("sysroot");
 	STR_EQ(user_name("/opt/prog", id_a), "in_rec_by_id");
 	STR_EQ(user_name("/opt/prog", id_b), "in_rec_by_name");
 	/* no recorded id: given folders by name */
 	STR_EQ(user_name("/opt/prog", NULL), "in_rec_by_name");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* --symfs alone, its file by id; a wrong one is told and not used */
 	start();
@@ -163,16 +174,14 @@ static void test_user(void)
 	end();
 
 	/* .build-id in a given folder: file form, perf's folder form */
-	start();
-	dirs[0] = in_dir("rec2");
+	start_in("rec2");
 	STR_EQ(user_name("/opt/prog", id_a), "by_id_dir");
 	dirs[0] = in_dir("perf");
 	STR_EQ(user_name("/opt/prog", id_a), "in_perf_cache");
 	dirs[0] = NULL;
 	debug_dirs[0] = in_dir("perf");
 	STR_EQ(user_name("/opt/prog", id_a), "in_perf_cache");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* a file under a build id that is not its own */
 	start();
@@ -202,8 +211,7 @@ static void test_user(void)
 		       "[kernel.kallsyms+0xffffffff81000100]");
 		sym_free(s);
 	}
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* deleted files, zero-padded and cut ids */
 	start();
@@ -290,33 +298,28 @@ static void test_debug_files(void)
 	OK(run("objcopy --only-keep-debug full "
 	       "split/.build-id/a1/a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0.debug"));
 	OK(run("strip -o split/prog full"));
-	start();
-	dirs[0] = in_dir("split");
+	start_in("split");
 	STR_EQ(user_name("/opt/prog", id_a), "split_off");
 	/* without the program itself */
 	OK(run("mv split/prog other/"));
 	STR_EQ(user_name("/opt/prog", id_a), "split_off");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* both in the recording's folder, whatever they are called; then the debug file alone */
 	OK(run("mkdir both && cp split/.build-id/a1/*.debug both/a && cp other/prog both/b"));
-	start();
-	dirs[0] = in_dir("both");
+	start_in("both");
 	STR_EQ(user_name("/opt/prog", id_a), "split_off");
 	OK(run("mv both/a both/c"));
 	STR_EQ(user_name("/opt/prog", id_a), "split_off");
 	OK(run("rm both/b"));
 	STR_EQ(user_name("/opt/prog", id_a), "split_off");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* .gnu_debuglink: by CRC when there are no build ids */
 	OK(prog("linked", "nid", "-g -Wl,--build-id=none"));
 	OK(run("objcopy --only-keep-debug nid link/nid.dbg && strip -o link/nid nid && cd link && "
 	       "objcopy --add-gnu-debuglink=nid.dbg nid"));
-	start();
-	dirs[0] = in_dir("link");
+	start_in("link");
 	STR_EQ(user_name("/opt/nid", NULL), "linked");
 	EQ(diag.entries.n, 0);
 	OK(run("mkdir link/.debug && mv link/nid.dbg link/.debug/"));
@@ -347,8 +350,7 @@ static void test_jit(void)
 
 	OK(run("mkdir -p jit"));
 	write_text("jit/perf-1.map", "7f0000100100 40 LazyCompile:~f /x.js:12\n");
-	start();
-	dirs[0] = in_dir("jit");
+	start_in("jit");
 	s = sym_new(&opts, &strings, &diag);
 	sym_map(s, &m);
 	EQ(sym_resolve(s, SPACE_USER, 1, 0x7f0000100110, ADDR_EXACT, &f), 1);
@@ -458,8 +460,7 @@ static void test_jitdump(void)
 
 	/* Beside the recording, before any tree; a map fills the gaps. */
 	write_jitdump("dump2/jit-7.dump", "beside");
-	start();
-	dirs[0] = in_dir("dump2");
+	start_in("dump2");
 	symfs[0] = in_dir("dump");
 	s = sym_new(&opts, &strings, &diag);
 	sym_map(s, &m);
@@ -472,8 +473,7 @@ static void test_jitdump(void)
 
 	/* One that is none is told. */
 	write_text("dump2/jit-7.dump", "text");
-	start();
-	dirs[0] = in_dir("dump2");
+	start_in("dump2");
 	s = sym_new(&opts, &strings, &diag);
 	sym_map(s, &m);
 	sym_map(s, &marker);
@@ -536,8 +536,7 @@ static void test_kernel(void)
 
 	OK(run("mkdir -p k k2 kid vm"));
 	write_text("k/kallsyms", kallsyms);
-	start();
-	dirs[0] = in_dir("k");
+	start_in("k");
 	STR_EQ(kernel_name(KERNEL_TEXT, NULL, KERNEL_TEXT + 0x110),
 	       "do_this [kernel.kallsyms] kallsyms");
 	STR_EQ(kernel_name(KERNEL_TEXT, NULL, 0xffffffffc0100010), "mod_work [nf_tables] kallsyms");
@@ -558,8 +557,7 @@ static void test_kernel(void)
 	/* `notes` beside it decide */
 	OK(run("cp k/kallsyms k2/"));
 	write_notes("k2/notes", id_b);
-	start();
-	dirs[0] = in_dir("k2");
+	start_in("k2");
 	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110),
 	       "do_this [kernel.kallsyms] kallsyms");
 	EQ(diag.entries.n, 0);
@@ -571,8 +569,7 @@ static void test_kernel(void)
 	/* perf's build-id cache */
 	OK(run("d='kid/.debug/[kernel.kallsyms]/a1a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0'; mkdir "
 	       "-p \"$d\" && cp k/kallsyms \"$d/\""));
-	start();
-	dirs[0] = in_dir("kid");
+	start_in("kid");
 	STR_EQ(kernel_name(KERNEL_TEXT, id_a, KERNEL_TEXT + 0x110),
 	       "do_this [kernel.kallsyms] kallsyms");
 	STR_EQ(kernel_name(KERNEL_TEXT, id_b, KERNEL_TEXT + 0x110),
@@ -637,8 +634,7 @@ static void test_kernel(void)
 		STR_EQ(outer(s, SPACE_GUEST_KERNEL, moved + 0x110, ADDR_EXACT), "do_this");
 		sym_free(s);
 	}
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 }
 
 /* A module's .ko: its code begins where its mapping begins. */
@@ -748,34 +744,29 @@ static void test_xen(void)
 	OK(xen("wrong", "x/rec/xen-syms-4.16", "-Wl,--build-id=" ID_B));
 
 	/* by id */
-	start();
-	dirs[0] = in_dir("x/rec");
+	start_in("x/rec");
 	memcpy(opts.xen_build_id, id_a, 20);
 	opts.xen_build_id_len = 20;
 	STR_EQ(xen_name(), "right symtab");
 	EQ(diag_count(&diag, DIAG_BUILD_ID_MISMATCH), 1);
 	end();
 	/* two of them and nothing to tell which: none */
-	start();
-	dirs[0] = in_dir("x/rec");
+	start_in("x/rec");
 	STR_EQ(xen_name(), "[xen+0x200101] (none)");
 	EQ(diag_count(&diag, DIAG_NOTE), 1);
 	end();
 	/* the id beside the recording, raw and in hexadecimal */
 	write_file("x/rec/xen.buildid", id_b, 20);
-	start();
-	dirs[0] = in_dir("x/rec");
+	start_in("x/rec");
 	STR_EQ(xen_name(), "wrong symtab");
 	end();
 	write_text("x/rec/xen.buildid", "a1a2a3a4a5a6a7a8a9a0a1a2a3a4a5a6a7a8a9a0\n");
-	start();
-	dirs[0] = in_dir("x/rec");
+	start_in("x/rec");
 	STR_EQ(xen_name(), "right symtab");
 	end();
 	/* the only one, no id known: used */
 	OK(run("cp x/rec/xen-syms-4.16 x/rec2/xen-syms"));
-	start();
-	dirs[0] = in_dir("x/rec2");
+	start_in("x/rec2");
 	STR_EQ(xen_name(), "wrong symtab");
 	EQ(diag.entries.n, 0);
 	/* id known and another: told, not used; --force */
@@ -797,8 +788,7 @@ static void test_xen(void)
 	end();
 
 	/* booted by EFI: a GUID, while xen-syms has a GNU note. Given: used and told. */
-	start();
-	dirs[0] = in_dir("x/rec2");
+	start_in("x/rec2");
 	memcpy(opts.xen_build_id, guid, 16);
 	opts.xen_build_id_len = 16;
 	STR_EQ(xen_name(), "wrong symtab");
@@ -808,8 +798,7 @@ static void test_xen(void)
 	/* xen.efi.elf of that build beside it proves it; it has no GNU note itself */
 	OK(run("cp x/rec/xen-syms-4.17 x/efi/xen-syms-4.17"));
 	OK(xen("in_efi_elf", "x/efi/xen-4.17.efi.elf", "guid"));
-	start();
-	dirs[0] = in_dir("x/efi");
+	start_in("x/efi");
 	memcpy(opts.xen_build_id, guid, 16);
 	opts.xen_build_id_len = 16;
 	/* both fit; the first by name is taken */
@@ -817,8 +806,7 @@ static void test_xen(void)
 	EQ(diag.entries.n, 0);
 	opts.xen_syms = in_dir("x/efi/xen-syms-4.17");
 	STR_EQ(xen_name(), "right symtab");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 	/* so does xen.efi itself, which is no ELF file */
 	OK(run("cp x/rec/xen-syms-4.17 x/pe/"));
 	buf_puts(&b, "MZ");
@@ -827,13 +815,11 @@ static void test_xen(void)
 	buf_puts(&b, "RSDS");
 	buf_put(&b, guid, 16);
 	write_file("x/pe/xen-4.17.efi", b.p, b.n);
-	start();
-	dirs[0] = in_dir("x/pe");
+	start_in("x/pe");
 	memcpy(opts.xen_build_id, guid, 16);
 	opts.xen_build_id_len = 16;
 	STR_EQ(xen_name(), "right symtab");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* not if it is of another version; nor is then the one in /boot of a tree */
 	OK(run("mkdir -p x/tree/boot x/tree/usr/lib/debug/boot && mv x/pe/xen-4.17.efi "
@@ -861,8 +847,7 @@ static void test_xen(void)
 	OK(run("mv x/boot/usr/lib/debug/boot/xen-syms-4.17-amd64 "
 	       "x/boot/usr/lib/debug/xen-syms-4.17.5"));
 	STR_EQ(xen_name(), "right symtab");
-	EQ(diag.entries.n, 0);
-	end();
+	END_SILENT();
 
 	/* a snapshot of /proc/xen/xensyms: right for the one, refutes the other, serves what
 	 * neither covers */
@@ -873,8 +858,7 @@ static void test_xen(void)
 	buf_printf(&b, "%llx T right\n%llx T later\n", XEN_TEXT + 0x100, XEN_TEXT + 0x2000);
 	write_file("x/snap/xensyms", b.p, b.n);
 	OK(run("cp x/rec/xen-syms-4.17 x/snap/"));
-	start();
-	dirs[0] = in_dir("x/snap");
+	start_in("x/snap");
 	STR_EQ(xen_name(), "right symtab");
 	STR_EQ(xen_name_at(XEN_TEXT + 0x2010, ADDR_EXACT), "later symtab");
 	EQ(diag.entries.n, 0);
@@ -891,8 +875,7 @@ static void test_xen(void)
 	/* a map of the build, new form */
 	write_text("x/map/xen-4.17.map", "0xffff82d040200000 T _stext\n0xffff82d040200100 t "
 					 "common/domain.c#mapped\n0xffff82d040200200 T _etext\n");
-	start();
-	dirs[0] = in_dir("x/map");
+	start_in("x/map");
 	STR_EQ(xen_name(), "mapped map");
 	opts.xen_syms = in_dir("x/map/xen-4.17.map");
 	dirs[0] = NULL;

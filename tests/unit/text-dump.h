@@ -168,4 +168,21 @@ static inline int dump_memory(const void *p, size_t n, const struct perf_opts *o
 	return ret;
 }
 
+/* The same of a text, or "error: " and why; until the next call. How many remarks: `notes`. */
+static inline const char *dump_text(const char *text, const char *format, int what, u64 *notes)
+{
+	static struct buf b;
+	struct perf_opts opts = { .format = format, .threads = 1 };
+	struct error err = { "" };
+	struct diag diag;
+
+	diag_init(&diag);
+	buf_clear(&b);
+	if (dump_memory(text, strlen(text), &opts, what, &b, NULL, &diag, &err))
+		buf_printf(&b, "error: %s\n", err.msg);
+	*notes = diag_count(&diag, DIAG_NOTE);
+	diag_release(&diag);
+	return buf_str(&b);
+}
+
 #endif

@@ -7,18 +7,7 @@ static u64 notes;
 
 static const char *read_svg(const char *text, int what)
 {
-	static struct buf b;
-	struct perf_opts opts = { .threads = 1 };
-	struct error err = { "" };
-	struct diag diag;
-
-	diag_init(&diag);
-	buf_clear(&b);
-	if (dump_memory(text, strlen(text), &opts, what, &b, NULL, &diag, &err))
-		buf_printf(&b, "error: %s\n", err.msg);
-	notes = diag_count(&diag, DIAG_NOTE);
-	diag_release(&diag);
-	return buf_str(&b);
+	return dump_text(text, NULL, what, &notes);
 }
 
 #define HEAD                                                                                     \
