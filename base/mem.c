@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Heap, vectors and arenas. */
+#include <stdlib.h>
+#include <sys/mman.h>
+
 #include "base/base.h"
 
 static void no_memory(void)
@@ -37,10 +40,32 @@ void *xaligned_alloc(size_t align, size_t size)
 	return p;
 }
 
+/*
+ * A fresh page costs more than what is written into it, so what is large from the start gets large
+ * pages, which have to be whole ones at both ends.  What grows stays as it is: it can be moved
+ * without being copied, and much of it is never used.
+ */
+#define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE     (2 * HUGE_PAGE)
+
+static void *alloc_large(size_t size)
+{
+	void *p;
+
+	if (size > SIZE_MAX - HUGE_PAGE)
+		no_memory();
+	size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	p = xaligned_alloc(HUGE_PAGE, size);
+	madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
 void *xreallocarray(void *p, size_t n, size_t size)
 {
 	if (size && n > SIZE_MAX / size)
 		no_memory();
+	if (!p && n * size >= LARGE)
+		return alloc_large(n * size);
 	p = realloc(p, n && size ? n * size : 1);
 	if (!p)
 		no_memory();
