@@ -151,6 +151,20 @@ void index_release(struct index *ix);
 void index_clear(struct index *ix);
 /* Id of the item for which eq(ctx, id, key) holds, or INDEX_NONE. */
 u32 index_find(const struct index *ix, u64 hash, index_eq_fn eq, const void *ctx, const void *key);
+/* Where the search for an item begins is fetched, resp. looked at: the id there, or INDEX_NONE. */
+static inline const struct index_slot *index_first(const struct index *ix, u64 hash)
+{
+	return &ix->slots[(u32)(hash ^ hash >> 32) & ix->mask];
+}
+static inline void index_prefetch(const struct index *ix, u64 hash)
+{
+	if (ix->slots)
+		__builtin_prefetch(index_first(ix, hash), 1);
+}
+static inline u32 index_guess(const struct index *ix, u64 hash)
+{
+	return ix->slots ? index_first(ix, hash)->id : INDEX_NONE;
+}
 /* Adds an id; the caller knows that no equal item is in. */
 void index_add(struct index *ix, u64 hash, u32 id);
 

@@ -70,11 +70,17 @@ struct root_entry {
 	u32 first, n; /* a run of pipeline.root_frames */
 };
 
-/* What a text frame stands for: a run of pipeline.text_frames, and a look at it. */
+enum {
+	TEXT_KNOWN_HV = 1 << 0,    /* one more frame of the hypervisor, not inlined */
+	TEXT_KNOWN_DOM0 = 1 << 1,  /* kernel or user */
+	TEXT_KNOWN_GUEST = 1 << 2, /* of a guest */
+	TEXT_KNOWN_RUN = 1 << 3,   /* not a single frame that is not broken */
+};
+
+/* What a text frame stands for: a frame, or a run of pipeline.text_frames. */
 struct text_known {
 	u32 first, n; /* n 0: not known yet */
-	u8 space;
-	bool inlined;
+	u32 what;
 };
 
 /* What came of a chain that is not in the tree yet. */
@@ -126,7 +132,8 @@ struct pipeline {
 	u64 seed;         /* of the run: input cannot aim at collisions */
 
 	struct index chain_index, edge_index, root_index;
-	VEC(struct chain_entry) chains;
+	VEC(struct chain_entry) chains; /* by perf_sample.stack_nr where there are such */
+	u32 soon[4], soon_at;           /* of the samples before */
 	/* Chains of addresses, and what they are without their leaf; see keep_known().  A hot
 	 * function is sampled at many of its instructions: these chains differ in the leaf alone.
 	 */
@@ -756,11 +763,23 @@ static struct text_known text_frame(struct pipeline *p, u32 id)
 		vec_push(&p->text_known, ((struct text_known){ .n = 0 }));
 	k = &p->text_known.v[id];
 	if (UNLIKELY(!k->n)) {
+		const struct perf_text_frame *f = perf_text_frame(p->reader, id);
+		frame_id frame;
+
 		k->first = (u32)p->text_frames.n;
-		know_text_frame(p, perf_text_frame(p->reader, id));
+		know_text_frame(p, f);
 		k->n = (u32)p->text_frames.n - k->first;
-		k->space = perf_text_frame(p->reader, id)->space;
-		k->inlined = perf_text_frame(p->reader, id)->flags & TEXT_INLINED;
+		if (f->space == SPACE_HV && !(f->flags & TEXT_INLINED))
+			k->what |= TEXT_KNOWN_HV;
+		if (f->space == SPACE_KERNEL || f->space == SPACE_USER)
+			k->what |= TEXT_KNOWN_DOM0;
+		if (f->space == SPACE_GUEST_KERNEL || f->space == SPACE_GUEST_USER)
+			k->what |= TEXT_KNOWN_GUEST;
+		frame = p->text_frames.v[k->first];
+		if (k->n > 1 || (p->have_broken && frame == p->broken))
+			k->what |= TEXT_KNOWN_RUN;
+		else
+			k->first = frame;
 	}
 	return *k;
 }
@@ -799,19 +818,21 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 				     u32 event)
 {
 	str_id domain = 0;
-	bool dom0 = false, guest = false;
 	struct chain_entry e = { .node = (u32)p->waiting.n, .flags = CHAIN_WAITING };
 	enum perf_root root;
 	const frame_id *outer;
-	u32 hv = 0, i, k, roots;
+	u32 hv = 0, seen = 0, i, k, roots;
 
 	p->text_chain.n = 0;
 	for (i = s->chain_nr; i-- > 0;) {
 		struct text_known known = text_frame(p, (u32)s->chain[i]);
 
-		hv += known.space == SPACE_HV && !known.inlined;
-		dom0 |= known.space == SPACE_KERNEL || known.space == SPACE_USER;
-		guest |= known.space == SPACE_GUEST_KERNEL || known.space == SPACE_GUEST_USER;
+		hv += known.what & TEXT_KNOWN_HV;
+		seen |= known.what;
+		if (LIKELY(!(known.what & TEXT_KNOWN_RUN))) {
+			vec_push(&p->text_chain, known.first);
+			continue;
+		}
 		for (k = 0; k < known.n; k++) {
 			frame_id id = p->text_frames.v[known.first + k];
 
@@ -825,7 +846,9 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 		}
 	}
 	/* Folded stacks bring their roots along. */
-	root = !s->comm || dom0 || !(hv || guest) ? ROOT_COMM : hv ? ROOT_XEN : ROOT_GUEST;
+	root = !s->comm || seen & TEXT_KNOWN_DOM0 || !(hv || seen & TEXT_KNOWN_GUEST) ? ROOT_COMM
+	       : hv                                                                   ? ROOT_XEN
+										      : ROOT_GUEST;
 	if (root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
 	if (!s->chain_nr)
@@ -1377,6 +1400,30 @@ static void settle_chains(struct pipeline *p)
 	}
 }
 
+static u32 add_text(struct pipeline *p, const struct perf_sample *s, u32 event)
+{
+	u32 id = (u32)p->chains.n;
+	struct chain_entry e = build_text(p, s, id, event);
+
+	vec_push(&p->chains, e);
+	/* The module of the innermost frame is looked for in the tree. */
+	if (p->opts->dso)
+		place_waiting(p);
+	return id;
+}
+
+/* What later samples need is rarely in the processor's cache: it is fetched in two steps. */
+static void look_ahead(struct pipeline *p, u32 soon)
+{
+	u32 *slot = &p->soon[p->soon_at++ % ARRAY_SIZE(p->soon)], near = *slot;
+
+	if (near < p->chains.n && p->chains.v[near].flags & CHAIN_WAITING)
+		__builtin_prefetch(&p->waiting.v[p->chains.v[near].node], 1);
+	if (soon < p->chains.n)
+		__builtin_prefetch(&p->chains.v[soon]);
+	*slot = soon;
+}
+
 /* The sample stays where it is until PENDING more are taken. */
 static void take_sample(struct pipeline *p, const struct perf_sample *s)
 {
@@ -1404,9 +1451,17 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		place_waiting(p);
 	if (!s->text) {
 		e = build_chain(p, s, p->gen_user, p->gen_kernel);
-	} else if (s->time == PERF_NO_TIME && !p->opts->dso) {
+	} else if (s->stack_nr == PERF_NO_STACK && s->time == PERF_NO_TIME && !p->opts->dso) {
 		/* Stacks with weights that are sums: none comes twice. */
 		e = build_text(p, s, NO_CHAIN, event);
+	} else if (s->stack_nr != PERF_NO_STACK) {
+		/* Those between belong to samples that are not wanted. */
+		while (p->chains.n < s->stack_nr)
+			vec_push(&p->chains, ((struct chain_entry){ 0 }));
+		if (p->chains.n == s->stack_nr)
+			add_text(p, s, event);
+		look_ahead(p, s->soon);
+		e = p->chains.v[s->stack_nr];
 	} else {
 		u64 key[5] = { (u64)s->comm << 8 | s->cpumode, (u64)s->pid << 32 | s->tid,
 			       (u64)s->cpu << 32 | s->event, (u64)s->machine_pid << 32 | s->vcpu,
@@ -1421,14 +1476,9 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		hash = hash_bytes_checked(s->chain, s->chain_nr * sizeof(*s->chain), head, &check);
 		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
 		if (id == INDEX_NONE) {
-			id = (u32)p->chains.n;
-			e = build_text(p, s, id, event);
-			e.check = check;
+			id = add_text(p, s, event);
+			p->chains.v[id].check = check;
 			index_add(&p->chain_index, hash, id);
-			vec_push(&p->chains, e);
-			/* The module of the innermost frame is looked for in the tree. */
-			if (p->opts->dso)
-				place_waiting(p);
 		}
 		e = p->chains.v[id];
 	}
@@ -1932,6 +1982,9 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 
 	perf = opts->perf;
 	perf.seed = p.seed;
+	/* A filter could leave out the sample that brings a stack. */
+	perf.stacks_once = p.pid.all && p.tid.all && p.cpu.all && !p.time.set;
+	perf.by_task = opts->group[0] != NULL;
 	p.reader = perf_open(path, &perf, &r->strings, &r->diag, err);
 	if (!p.reader)
 		goto out;

@@ -118,7 +118,7 @@ u32 perf_text_frame_count(const struct perf_reader *r)
 
 void perf_progress(const struct perf_reader *r, u64 *done, u64 *total)
 {
-	*done = r->in.consumed;
+	*done = r->reads_ahead ? r->taken : r->in.consumed;
 	*total = r->in.file_size;
 }
 

@@ -31,9 +31,10 @@ enum perf_cpumode {
 	CPUMODE_GUEST_USER
 };
 
-#define PERF_NO_CPU  UINT32_MAX
-#define PERF_NO_PID  UINT32_MAX
-#define PERF_NO_TIME UINT64_MAX
+#define PERF_NO_CPU   UINT32_MAX
+#define PERF_NO_PID   UINT32_MAX
+#define PERF_NO_TIME  UINT64_MAX
+#define PERF_NO_STACK UINT32_MAX
 
 enum perf_item_type {
 	ITEM_SAMPLE,
@@ -68,6 +69,13 @@ struct perf_sample {
 	bool cut;        /* unwound from a stack dump that ended too early, and then stripped */
 	bool not_x86_64; /* recorded on another architecture (or 32-bit x86): the rules of
 			    DESIGN.md 3.1 do not hold */
+	/*
+	 * With perf_opts.stacks_once, of text whose stacks repeat: the number of the stack, from 0
+	 * upwards without gaps.  Samples of one number have the same comm, event and chain, and the
+	 * first of them alone brings the chain.  Else PERF_NO_STACK; not set unless `text` is.
+	 */
+	u32 stack_nr;
+	u32 soon; /* stack_nr of a sample that comes a little later, or PERF_NO_STACK */
 	const u64 *chain;
 	u32 chain_nr;
 	bool chain_stays; /* where it is until perf_close(); else until the next item */
@@ -201,11 +209,15 @@ struct perf_opts {
 	bool keep_time;     /* samples must not be aggregated over time (text readers) */
 	bool keep_pid;      /* nor over pid and tid */
 	bool keep_cpu;
-	bool no_stacks; /* REGS/STACK are not wanted */
-	u64 seed;       /* of perf_sample.hash in a perf.data; 0: it is not wanted */
-	u32 threads;    /* 0: as many as there are processors; 1: none but the caller's */
-	u32 piece;      /* text is read in pieces of this many bytes, and a perf.data is read ahead
-			 * behind as many; 0: 1 MiB. Small ones are for tests */
+	bool no_stacks;   /* REGS/STACK are not wanted */
+	bool stacks_once; /* the chain of perf_sample.stack_nr is remembered by the caller */
+	bool by_task; /* pid, tid, cpu, machine_pid and vcpu are the same, too, for a number of a
+			 stack */
+	u64 seed;    /* of perf_sample.hash in a perf.data, where 0 means that it is not wanted, and
+			of what numbers stacks */
+	u32 threads; /* 0: as many as there are processors; 1: none but the caller's */
+	u32 piece;   /* text is read in pieces of this many bytes, and a perf.data is read ahead
+		      * behind as many; 0: 1 MiB. Small ones are for tests */
 };
 
 struct perf_reader;

@@ -58,6 +58,8 @@ struct perf_reader {
 	struct strtab *strings; /* borrowed */
 	struct diag *diag;      /* borrowed */
 	struct perf_meta meta;
+	bool reads_ahead; /* other threads read `in`: what of it is done is `taken` */
+	u64 taken;
 	struct text_frames *text; /* of text formats, else NULL */
 	void *priv;               /* of the format */
 };

@@ -964,6 +964,8 @@ static const char *read_stack(struct text_worker *w, struct text_piece *piece, c
 		}
 		walk_add(&k, piece, e);
 		e = e->next;
+		/* The processor does not look beyond the page on its own. */
+		__builtin_prefetch(p + 1024);
 	}
 	return p;
 }
@@ -1138,7 +1140,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		if (*p == '#' && (e - p == 1 || p[1] == ' ' || p[1] == '\r') &&
 		    !(next < end && *next == '\t' && e - p > 2 && is_frame_line(next, end) &&
 		      scan_head(p, e, &h) == HEAD_SAMPLE)) {
-			vec_push(&piece->notes, ((struct span){ p, (size_t)(e - p) }));
+			buf_put(&piece->notes, p, (size_t)(e - p));
+			buf_putc(&piece->notes, '\n');
 			piece->lines++;
 			p = next;
 			continue;
@@ -1316,6 +1319,7 @@ static const struct text_ops ops = {
 	.worker_release = worker_release,
 	.parse = parse,
 	.note = note,
+	.repeats = true,
 };
 
 /* ---- the format ---- */

@@ -2,9 +2,7 @@
 /* Frames of text formats, and the pipe that reads a text piece by piece. */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "perf/text.h"
 
@@ -176,6 +174,8 @@ void text_give_stack(struct perf_reader *r, struct perf_item *item, u64 count, u
 		.vcpu = PERF_NO_CPU,
 		.event = event,
 		.text = true,
+		.stack_nr = PERF_NO_STACK,
+		.soon = PERF_NO_STACK,
 		.chain = chain,
 		.chain_nr = n,
 	};
@@ -183,6 +183,9 @@ void text_give_stack(struct perf_reader *r, struct perf_item *item, u64 count, u
 }
 
 /* ---- workers ---- */
+
+/* Stacks that are looked up meanwhile. */
+#define AHEAD 8
 
 struct name_key {
 	const char *p;
@@ -199,19 +202,105 @@ static bool name_eq(const void *ctx, u32 id, const void *key)
 
 u32 text_worker_name(struct text_worker *w, struct text_piece *piece, const char *s, size_t n)
 {
+	u32 *last = &w->last_names[n % ARRAY_SIZE(w->last_names)], id = *last;
 	struct name_key k = { s, n };
-	u64 h = hash_bytes(s, n, 1);
-	u32 id = index_find(&w->name_index, h, name_eq, w, &k);
 	struct span copy;
+	u64 h;
 
-	if (id != INDEX_NONE)
+	if (id < w->n_names && name_eq(w, id, &k))
 		return id;
+	h = hash_bytes(s, n, 1);
+	id = index_find(&w->name_index, h, name_eq, w, &k);
+	if (id != INDEX_NONE)
+		return *last = id;
 	copy = (struct span){ arena_strndup(&w->arena, s, n), n };
 	vec_push(&w->name_list, copy);
 	vec_push(&piece->names, copy);
 	id = w->n_names++;
 	index_add(&w->name_index, h, id);
-	return id;
+	return *last = id;
+}
+
+static bool stack_eq(const void *ctx, u32 id, const void *key)
+{
+	return ((const struct text_stacks *)ctx)->checks.v[id] == *(const u64 *)key;
+}
+
+/* Whether there was none like it. *id: its number. */
+static bool stacks_add(struct text_stacks *t, u64 hash, u64 check, u32 *id)
+{
+	*id = index_find(&t->index, hash, stack_eq, t, &check);
+	if (*id != INDEX_NONE)
+		return false;
+	*id = (u32)t->checks.n;
+	index_add(&t->index, hash, *id);
+	vec_push(&t->checks, check);
+	return true;
+}
+
+static void stacks_release(struct text_stacks *t)
+{
+	index_release(&t->index);
+	vec_release(&t->checks);
+}
+
+/* Of a sample's chain, and of what else is to be the same. */
+static u64 hash_stack(const struct text_sample *s, const void *chain, size_t size, u64 head,
+		      bool by_task, u64 *check)
+{
+	if (by_task) {
+		u64 task[3] = { (u64)s->pid << 32 | s->tid, (u64)s->cpu << 32 | s->vcpu,
+				s->machine_pid };
+
+		head = hash_bytes(task, sizeof(task), head);
+	}
+	return hash_bytes_checked(chain, size, head, check);
+}
+
+/*
+ * Numbers the stacks of a piece, and takes away chains that were there before.  What is looked at
+ * is rarely in the processor's cache: it is fetched while others are looked up.
+ */
+static void number_stacks(struct text_worker *w, struct text_piece *piece)
+{
+	size_t n = piece->samples.n, i;
+	u32 end = 0;
+
+	w->hashes.n = 0;
+	vec_reserve(&w->hashes, 2 * n);
+	for (i = 0; i < n + 2 * AHEAD; i++) {
+		struct text_sample *s;
+		u64 *h;
+		u32 id;
+
+		if (i < n) {
+			s = &piece->samples.v[i];
+			h = w->hashes.v + 2 * i;
+			h[0] = hash_stack(s, piece->chain.v + s->chain,
+					  s->chain_nr * sizeof(*piece->chain.v),
+					  hash_u64(w->seed ^ (u64)s->comm << 32 ^ s->event),
+					  w->by_task, &h[1]);
+			index_prefetch(&w->stacks.index, h[0]);
+		}
+		if (i >= AHEAD && i - AHEAD < n) {
+			id = index_guess(&w->stacks.index, w->hashes.v[2 * (i - AHEAD)]);
+			if (id != INDEX_NONE)
+				__builtin_prefetch(&w->stacks.checks.v[id]);
+		}
+		if (i < 2 * AHEAD)
+			continue;
+		s = &piece->samples.v[i - 2 * AHEAD];
+		h = w->hashes.v + 2 * (i - 2 * AHEAD);
+		if (stacks_add(&w->stacks, h[0], h[1], &id)) {
+			memmove(piece->chain.v + end, piece->chain.v + s->chain,
+				s->chain_nr * sizeof(*piece->chain.v));
+		} else {
+			s->chain_nr = 0;
+		}
+		s->chain = end;
+		end += s->chain_nr;
+		s->stack = id + 1;
+	}
 }
 
 void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const char *end)
@@ -228,15 +317,16 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 /* ---- the pipe ---- */
 
 #define PIECE ((size_t)1 << 20)
+/* What the kernel maps at once where one page is asked for: 64 KiB. */
+#define PAGES_AROUND ((u64)65536)
 /* A record longer than this is cut wherever a line ends. */
 #define RECORD_MAX ((size_t)64 << 20)
 /* Pieces that are read before threads are worth their start. */
-#define ALONE       4
-#define THREADS_MAX 16
+#define ALONE       2
+#define THREADS_MAX 16u
+#define DEFAULT_MAX 8u
 /* Pieces a thread that are under way at once. */
 #define DEPTH 3
-
-enum { PIECE_FREE, PIECE_READY, PIECE_DONE };
 
 /* What the reader's thread knows of a worker's ids. */
 struct names {
@@ -244,8 +334,14 @@ struct names {
 	VEC(u32) frames; /* global id by local id, INDEX_NONE: not needed yet */
 	VEC(struct span) names;
 	VEC(u32) comms, events;
+	VEC(u32) stacks; /* global number by local one - 1 */
 };
 
+/*
+ * Pieces are fetched and cut one after the other, by whoever has nothing else to do, and are then
+ * read at the same time as others: by n_threads threads, the reader's own one among them, which
+ * has the samples to give out first.
+ */
 struct text_pipe {
 	struct perf_reader *r;
 	const struct text_ops *ops;
@@ -253,34 +349,33 @@ struct text_pipe {
 	const char *event;
 	size_t piece;
 
-	struct text_worker *workers;
+	struct text_worker *workers; /* the first one is the reader's thread's */
 	struct names *known;
-	unsigned n_threads; /* 0: all in the reader's thread */
-	unsigned n_workers; /* as many as there is room for */
+	unsigned n_threads;
 	bool started;
 	pthread_t threads[THREADS_MAX];
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of what follows, up to `ring` */
 	pthread_cond_t work, done;
 	bool quit;
-
+	bool waiting;        /* the reader's thread does, for a piece to be done */
+	bool fetching;       /* somebody does, and has what is behind `ring` to himself */
+	bool ended;          /* all is fetched */
+	u64 cut_nr, take_nr; /* pieces cut and pieces taken */
 	struct text_piece *ring;
 	unsigned n_ring;
-	u64 cut_nr, take_nr; /* pieces cut and pieces taken */
-	u64 next_thread_piece[THREADS_MAX];
 
-	u64 offset;      /* of the next piece, in a map */
+	u64 offset;      /* of the next piece in the text */
 	struct buf rest; /* bytes of a stream behind the last cut */
-	u64 stream_offset;
 	bool eof;
+	struct error read_error; /* told when all that was readable is out */
 
 	struct text_piece *cur;
 	size_t at; /* next sample of cur */
-	unsigned cur_worker;
 	VEC(u64) chain;
-	u64 lines;               /* before cur */
-	struct error read_error; /* told when all that was readable is out */
-	bool given;              /* some sample */
+	u64 lines;  /* before cur */
+	bool given; /* some sample */
 	u32 no_event;
+	struct text_stacks stacks; /* of all workers, where there are several */
 };
 
 static void piece_clear(struct text_piece *p)
@@ -288,7 +383,7 @@ static void piece_clear(struct text_piece *p)
 	p->samples.n = p->chain.n = p->defs.n = p->names.n = p->notes.n = 0;
 	p->lines = p->bad = p->bad_first = p->lost = p->rounded = 0;
 	p->bad_text[0] = 0;
-	p->annotated = false;
+	p->annotated = p->done = false;
 }
 
 static void worker_init(struct text_worker *w, struct text_pipe *tp)
@@ -296,8 +391,12 @@ static void worker_init(struct text_worker *w, struct text_pipe *tp)
 	memset(w, 0, sizeof(*w));
 	w->ops = tp->ops;
 	w->ctx = tp->ctx;
+	w->once = tp->r->opts.stacks_once && tp->ops->repeats;
+	w->by_task = tp->r->opts.by_task;
+	w->seed = tp->r->opts.seed;
 	arena_init(&w->arena);
 	index_init(&w->name_index);
+	index_init(&w->stacks.index);
 	tp->ops->worker_init(w);
 }
 
@@ -306,161 +405,101 @@ static void worker_release(struct text_worker *w)
 	if (!w->ops)
 		return;
 	w->ops->worker_release(w);
+	buf_release(&w->text);
 	arena_release(&w->arena);
 	index_release(&w->name_index);
 	vec_release(&w->name_list);
+	stacks_release(&w->stacks);
+	vec_release(&w->hashes);
 }
 
 struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx,
 				const char *event)
 {
 	struct text_pipe *tp = xcalloc(1, sizeof(*tp));
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned n = r->opts.threads;
 
-	if (!n)
-		n = online > 1 ? (unsigned)MIN(online, 8) : 1;
 	tp->r = r;
 	tp->ops = ops;
 	tp->ctx = ctx;
 	tp->event = event;
 	tp->piece = r->opts.piece ? MIN(r->opts.piece, RECORD_MAX) : PIECE;
-	tp->n_threads = n > 1 ? MIN(n, THREADS_MAX) : 0;
-	tp->n_ring = tp->n_threads ? tp->n_threads * DEPTH : 1;
+	tp->n_threads = MIN(n ? n : MIN(threads_for(0), DEFAULT_MAX), THREADS_MAX);
+	tp->n_ring = tp->n_threads > 1 ? tp->n_threads * DEPTH : 1;
 	tp->ring = xcalloc(tp->n_ring, sizeof(*tp->ring));
-	tp->n_workers = MAX(tp->n_threads, 1U);
-	tp->workers = xcalloc(tp->n_workers, sizeof(*tp->workers));
-	tp->known = xcalloc(tp->n_workers, sizeof(*tp->known));
+	tp->workers = xcalloc(tp->n_threads, sizeof(*tp->workers));
+	tp->known = xcalloc(tp->n_threads, sizeof(*tp->known));
 	worker_init(&tp->workers[0], tp);
 	pthread_mutex_init(&tp->lock, NULL);
 	pthread_cond_init(&tp->work, NULL);
 	pthread_cond_init(&tp->done, NULL);
 	tp->no_event = UINT32_MAX;
+	index_init(&tp->stacks.index);
+	r->reads_ahead = true;
 	if (!r->text)
 		r->text = text_frames_new();
 	return tp;
 }
 
-void text_pipe_free(struct text_pipe *tp)
+static void stop_threads(struct text_pipe *tp, unsigned n)
+{
+	pthread_mutex_lock(&tp->lock);
+	tp->quit = true;
+	pthread_cond_broadcast(&tp->work);
+	pthread_mutex_unlock(&tp->lock);
+	while (n > 1)
+		pthread_join(tp->threads[--n], NULL);
+	tp->started = false;
+}
+
+/* Frees what is of no use behind the last sample. */
+static void release_all(struct text_pipe *tp)
 {
 	unsigned i;
 
-	if (!tp)
-		return;
-	if (tp->started) {
-		pthread_mutex_lock(&tp->lock);
-		tp->quit = true;
-		pthread_cond_broadcast(&tp->work);
-		pthread_mutex_unlock(&tp->lock);
-		for (i = 0; i < tp->n_threads; i++)
-			pthread_join(tp->threads[i], NULL);
-	}
-	pthread_mutex_destroy(&tp->lock);
-	pthread_cond_destroy(&tp->work);
-	pthread_cond_destroy(&tp->done);
-	for (i = 0; i < tp->n_workers; i++) {
+	if (tp->started)
+		stop_threads(tp, tp->n_threads);
+	for (i = 0; tp->ring && i < tp->n_threads; i++) {
 		worker_release(&tp->workers[i]);
 		vec_release(&tp->known[i].defs);
 		vec_release(&tp->known[i].frames);
 		vec_release(&tp->known[i].names);
 		vec_release(&tp->known[i].comms);
 		vec_release(&tp->known[i].events);
+		vec_release(&tp->known[i].stacks);
 	}
-	for (i = 0; i < tp->n_ring; i++) {
+	for (i = 0; tp->ring && i < tp->n_ring; i++) {
 		struct text_piece *p = &tp->ring[i];
 
-		buf_release(&p->own);
+		buf_release(&p->notes);
 		vec_release(&p->samples);
 		vec_release(&p->chain);
 		vec_release(&p->defs);
 		vec_release(&p->names);
-		vec_release(&p->notes);
 	}
 	free(tp->ring);
 	free(tp->workers);
 	free(tp->known);
+	tp->ring = NULL;
+	tp->workers = NULL;
+	tp->known = NULL;
 	buf_release(&tp->rest);
 	vec_release(&tp->chain);
+	stacks_release(&tp->stacks);
+}
+
+void text_pipe_free(struct text_pipe *tp)
+{
+	if (!tp)
+		return;
+	release_all(tp);
+	pthread_mutex_destroy(&tp->lock);
+	pthread_cond_destroy(&tp->work);
+	pthread_cond_destroy(&tp->done);
 	free(tp);
 }
 
-/* The worker of a piece; fixed, so that a worker meets its pieces in order. */
-static unsigned worker_of(const struct text_pipe *tp, u64 nr)
-{
-	return tp->n_threads && nr >= ALONE ? (unsigned)(nr % tp->n_threads) : 0;
-}
-
-struct thread_arg {
-	struct text_pipe *tp;
-	unsigned nr;
-};
-
-static void *thread_main(void *p)
-{
-	struct thread_arg *arg = p;
-	struct text_pipe *tp = arg->tp;
-	unsigned me = arg->nr;
-	u64 nr = tp->next_thread_piece[me];
-
-	free(arg);
-	pthread_mutex_lock(&tp->lock);
-	for (;;) {
-		struct text_piece *piece = &tp->ring[nr % tp->n_ring];
-
-		while (!tp->quit && !(nr < tp->cut_nr && piece->state == PIECE_READY))
-			pthread_cond_wait(&tp->work, &tp->lock);
-		if (tp->quit)
-			break;
-		pthread_mutex_unlock(&tp->lock);
-		piece_clear(piece);
-		tp->ops->parse(&tp->workers[me], piece);
-		pthread_mutex_lock(&tp->lock);
-		piece->state = PIECE_DONE;
-		pthread_cond_signal(&tp->done);
-		nr += tp->n_threads;
-	}
-	pthread_mutex_unlock(&tp->lock);
-	return NULL;
-}
-
-/* Falls back to the reader's own thread when the system gives none. */
-static void start_threads(struct text_pipe *tp, u64 nr)
-{
-	sigset_t all, before;
-	unsigned i;
-
-	/* Signals are the main thread's, which blocks them where their handler would be in the
-	 * way. The threads inherit the mask. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (i = 0; i < tp->n_threads; i++) {
-		struct thread_arg *arg = xmalloc(sizeof(*arg));
-		u64 first = nr;
-
-		while (worker_of(tp, first) != i)
-			first++;
-		tp->next_thread_piece[i] = first;
-		if (i)
-			worker_init(&tp->workers[i], tp);
-		*arg = (struct thread_arg){ tp, i };
-		if (pthread_create(&tp->threads[i], NULL, thread_main, arg)) {
-			free(arg);
-			break;
-		}
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (i == tp->n_threads) {
-		tp->started = true;
-		return;
-	}
-	pthread_mutex_lock(&tp->lock);
-	tp->quit = true;
-	pthread_cond_broadcast(&tp->work);
-	pthread_mutex_unlock(&tp->lock);
-	while (i)
-		pthread_join(tp->threads[--i], NULL);
-	tp->n_threads = 0;
-}
+/* ---- fetching and cutting ---- */
 
 /* End of the piece that starts at text, of n bytes that are there; `last`: no more come. 0: more
  * are needed. */
@@ -480,27 +519,19 @@ static size_t cut(struct text_pipe *tp, const char *text, size_t n, size_t want,
 	return nl ? (size_t)(nl - text) + 1 : want;
 }
 
-static int cut_map(struct text_pipe *tp, struct text_piece *p)
+static size_t cut_map(struct text_pipe *tp, const char *text, size_t left)
 {
-	struct input *in = &tp->r->in;
-	const char *text = (const char *)in->map + tp->offset;
-	size_t left = (size_t)(in->size - tp->offset), want, n = 0;
+	size_t want, n = 0;
 
-	if (!left)
-		return 0;
-	for (want = tp->piece; !n; want *= 2)
+	for (want = tp->piece; !n && left; want *= 2)
 		n = cut(tp, text, left, MIN(want, RECORD_MAX), true);
-	p->p = text;
-	p->end = text + n;
-	p->start = tp->offset;
-	tp->offset += n;
-	return 1;
+	return n;
 }
 
-static int cut_stream(struct text_pipe *tp, struct text_piece *p)
+/* The piece is in `b` then, what is fetched behind it in tp->rest. */
+static size_t cut_stream(struct text_pipe *tp, struct buf *b)
 {
 	struct input *in = &tp->r->in;
-	struct buf *b = &p->own;
 	size_t want = tp->piece, n;
 	ssize_t got;
 
@@ -524,38 +555,41 @@ static int cut_stream(struct text_pipe *tp, struct text_piece *p)
 		want = MIN(want * 2, RECORD_MAX);
 	}
 	buf_put(&tp->rest, b->p + n, b->n - n);
-	p->p = b->p;
-	p->end = b->p + n;
-	p->start = tp->stream_offset;
-	tp->stream_offset += n;
-	return 1;
+	return n;
 }
 
-/* Cuts pieces as long as there is room. */
-static void fill(struct text_pipe *tp)
+/* False: there is none. */
+static bool next_piece(struct text_pipe *tp, struct text_worker *w, struct text_piece *p)
 {
-	while (tp->cut_nr - tp->take_nr < tp->n_ring) {
-		u64 nr = tp->cut_nr;
-		struct text_piece *p = &tp->ring[nr % tp->n_ring];
-		int r = tp->r->in.map ? cut_map(tp, p) : cut_stream(tp, p);
+	struct input *in = &tp->r->in;
+	size_t n;
 
-		if (!r)
-			return;
-		if (tp->n_threads && nr == ALONE && !tp->started)
-			start_threads(tp, nr);
-		if (!tp->started) {
-			piece_clear(p);
-			tp->ops->parse(&tp->workers[0], p);
-			p->state = PIECE_DONE;
-			tp->cut_nr++;
-			return; /* samples go out before the next piece is read */
-		}
-		pthread_mutex_lock(&tp->lock);
-		p->state = PIECE_READY;
-		tp->cut_nr++;
-		pthread_cond_broadcast(&tp->work);
-		pthread_mutex_unlock(&tp->lock);
+	if (in->map) {
+		p->p = (const char *)in->map + tp->offset;
+		n = cut_map(tp, p->p, (size_t)(in->size - tp->offset));
+	} else {
+		n = cut_stream(tp, &w->text);
+		p->p = w->text.p;
 	}
+	piece_clear(p);
+	p->end = p->p + n;
+	p->start = tp->offset;
+	tp->offset += n;
+	p->consumed = in->map ? tp->offset : in->consumed;
+	p->worker = (unsigned)(w - tp->workers);
+	return n;
+}
+
+static void read_piece(struct text_pipe *tp, unsigned me, struct text_piece *p)
+{
+	struct text_worker *w = &tp->workers[me];
+
+	tp->ops->parse(w, p);
+	if (w->once)
+		number_stacks(w, p);
+	/* Pages come in groups: some before the piece, too. */
+	input_drop_range(&tp->r->in, p->start - MIN(p->start, PAGES_AROUND),
+			 p->start + (u64)(p->end - p->p));
 }
 
 void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why)
@@ -563,9 +597,112 @@ void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why)
 	tp->read_error = *why;
 }
 
+/* ---- threads ---- */
+
+/*
+ * Fetches a piece and reads it, with the lock at both ends; false: there is none. There is room,
+ * and nobody else fetches.
+ */
+static bool work_on_piece(struct text_pipe *tp, unsigned me)
+{
+	struct text_piece *p = &tp->ring[tp->cut_nr % tp->n_ring];
+	bool more;
+
+	tp->fetching = true;
+	pthread_mutex_unlock(&tp->lock);
+	more = next_piece(tp, &tp->workers[me], p);
+	pthread_mutex_lock(&tp->lock);
+	tp->fetching = false;
+	tp->ended = !more;
+	tp->cut_nr += more;
+	pthread_cond_signal(tp->waiting ? &tp->done : &tp->work);
+	if (more) {
+		pthread_mutex_unlock(&tp->lock);
+		read_piece(tp, me, p);
+		pthread_mutex_lock(&tp->lock);
+		p->done = true;
+	}
+	if (tp->waiting)
+		pthread_cond_signal(&tp->done);
+	return more;
+}
+
+static bool can_fetch(const struct text_pipe *tp)
+{
+	return !tp->ended && !tp->fetching && tp->cut_nr - tp->take_nr < tp->n_ring;
+}
+
+struct thread_arg {
+	struct text_pipe *tp;
+	unsigned nr;
+};
+
+static void *thread_main(void *p)
+{
+	struct thread_arg *arg = p;
+	struct text_pipe *tp = arg->tp;
+	unsigned me = arg->nr;
+
+	free(arg);
+	pthread_mutex_lock(&tp->lock);
+	while (!tp->quit && !tp->ended)
+		if (can_fetch(tp))
+			work_on_piece(tp, me);
+		else
+			pthread_cond_wait(&tp->work, &tp->lock);
+	/* The others are not to wait for room either. */
+	pthread_cond_signal(&tp->work);
+	pthread_mutex_unlock(&tp->lock);
+	return NULL;
+}
+
+/* Goes on alone when the system gives no threads. */
+static void start_threads(struct text_pipe *tp)
+{
+	unsigned i;
+
+	for (i = 1; i < tp->n_threads; i++) {
+		struct thread_arg *arg = xmalloc(sizeof(*arg));
+
+		worker_init(&tp->workers[i], tp);
+		*arg = (struct thread_arg){ tp, i };
+		if (thread_start(&tp->threads[i], thread_main, arg)) {
+			free(arg);
+			break;
+		}
+	}
+	tp->started = true;
+	if (i < tp->n_threads)
+		stop_threads(tp, i);
+}
+
+/* The next piece in the order of the text, read; NULL: there is none. */
+static struct text_piece *take_piece(struct text_pipe *tp)
+{
+	struct text_piece *p = &tp->ring[tp->take_nr % tp->n_ring];
+
+	if (!tp->started && tp->n_threads > 1 && tp->take_nr == ALONE && !tp->ended)
+		start_threads(tp);
+	pthread_mutex_lock(&tp->lock);
+	while (!(tp->take_nr < tp->cut_nr ? p->done : tp->ended))
+		if (can_fetch(tp)) {
+			work_on_piece(tp, 0);
+		} else {
+			tp->waiting = true;
+			pthread_cond_wait(&tp->done, &tp->lock);
+			tp->waiting = false;
+		}
+	if (tp->take_nr == tp->cut_nr)
+		p = NULL;
+	else if (can_fetch(tp))
+		pthread_cond_signal(&tp->work);
+	pthread_mutex_unlock(&tp->lock);
+	return p;
+}
+
 static void take_names(struct text_pipe *tp, struct text_piece *p)
 {
-	struct names *k = &tp->known[tp->cur_worker];
+	struct names *k = &tp->known[p->worker];
 	size_t i, j;
 
 	for (i = 0; i < p->defs.n; i++) {
@@ -583,6 +720,7 @@ static void take_names(struct text_pipe *tp, struct text_piece *p)
 static void take_counts(struct text_pipe *tp, struct text_piece *p)
 {
 	struct perf_reader *r = tp->r;
+	const char *nl;
 	size_t i;
 
 	if (p->bad) {
@@ -601,8 +739,10 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 		diag_add(r->diag, DIAG_NOTE, p->rounded,
 			 "weights with more decimals than the first ones were rounded");
 	r->meta.annotated |= p->annotated;
-	for (i = 0; tp->ops->note && i < p->notes.n; i++)
-		tp->ops->note(r, p->notes.v[i]);
+	for (i = 0; tp->ops->note && i < p->notes.n; i = (size_t)(nl - p->notes.p) + 1) {
+		nl = memchr(p->notes.p + i, '\n', p->notes.n - i);
+		tp->ops->note(r, (struct span){ p->notes.p + i, (size_t)(nl - p->notes.p) - i });
+	}
 }
 
 static u32 global_frame(struct text_pipe *tp, struct names *k, u32 local)
@@ -648,9 +788,46 @@ static str_id global_comm(struct text_pipe *tp, struct names *k, u32 local)
 	return k->comms.v[local];
 }
 
+/* The number of a sample's stack. A new one has its chain in tp->chain, which is emptied if another
+ * worker has had it. */
+static u32 global_stack(struct text_pipe *tp, struct names *k, const struct text_sample *s,
+			const struct perf_sample *o)
+{
+	u64 hash, check;
+	u32 id;
+
+	if (!s->stack)
+		return PERF_NO_STACK;
+	if (s->stack <= k->stacks.n)
+		return k->stacks.v[s->stack - 1];
+	if (tp->n_threads == 1) {
+		vec_push(&k->stacks, s->stack - 1);
+		return s->stack - 1;
+	}
+	hash = hash_stack(s, tp->chain.v, tp->chain.n * sizeof(*tp->chain.v),
+			  hash_u64(tp->r->opts.seed ^ (u64)o->comm << 32 ^ o->event),
+			  tp->r->opts.by_task, &check);
+	if (!stacks_add(&tp->stacks, hash, check, &id))
+		tp->chain.n = 0;
+	vec_push(&k->stacks, id);
+	return id;
+}
+
+/* A number that is known, of the sample AHEAD ones behind s. */
+static u32 soon(const struct text_pipe *tp, const struct names *k, const struct text_sample *s)
+{
+	const struct text_sample *end = tp->cur->samples.v + tp->cur->samples.n;
+
+	if (end - s > 2 * AHEAD)
+		__builtin_prefetch(k->stacks.v + s[2 * AHEAD].stack - 1);
+	if (end - s <= AHEAD || s[AHEAD].stack - 1 >= k->stacks.n)
+		return PERF_NO_STACK;
+	return k->stacks.v[s[AHEAD].stack - 1];
+}
+
 static void give_sample(struct text_pipe *tp, const struct text_sample *s, struct perf_item *item)
 {
-	struct names *k = &tp->known[tp->cur_worker];
+	struct names *k = &tp->known[tp->cur->worker];
 	const u32 *chain = tp->cur->chain.v + s->chain;
 	struct perf_sample *o = &item->sample;
 	u32 i;
@@ -664,6 +841,7 @@ static void give_sample(struct text_pipe *tp, const struct text_sample *s, struc
 			id = global_frame(tp, k, chain[i]);
 		tp->chain.v[i] = id;
 	}
+	tp->chain.n = s->chain_nr;
 	memset(item, 0, sizeof(*item));
 	item->type = ITEM_SAMPLE;
 	item->time = o->time = s->time;
@@ -678,8 +856,10 @@ static void give_sample(struct text_pipe *tp, const struct text_sample *s, struc
 	o->event = global_event(tp, k, s->event);
 	o->comm = global_comm(tp, k, s->comm);
 	o->text = true;
+	o->stack_nr = global_stack(tp, k, s, o);
+	o->soon = s->stack ? soon(tp, k, s) : PERF_NO_STACK;
 	o->chain = tp->chain.v;
-	o->chain_nr = s->chain_nr;
+	o->chain_nr = (u32)tp->chain.n;
 	text_count_sample(tp->r, o);
 }
 
@@ -688,14 +868,12 @@ static void piece_done(struct text_pipe *tp)
 	struct text_piece *p = tp->cur;
 
 	tp->lines += p->lines;
-	tp->r->in.consumed = tp->r->in.map ? p->start + (u64)(p->end - p->p) : tp->r->in.consumed;
-	input_drop(&tp->r->in, p->start + (u64)(p->end - p->p));
-	if (tp->started)
-		pthread_mutex_lock(&tp->lock);
-	p->state = PIECE_FREE;
+	tp->r->taken = p->consumed;
+	pthread_mutex_lock(&tp->lock);
 	tp->take_nr++;
-	if (tp->started)
-		pthread_mutex_unlock(&tp->lock);
+	if (can_fetch(tp))
+		pthread_cond_signal(&tp->work);
+	pthread_mutex_unlock(&tp->lock);
 	tp->cur = NULL;
 }
 
@@ -724,19 +902,13 @@ int text_pipe_next(struct text_pipe *tp, struct perf_item *item, struct error *e
 			}
 			piece_done(tp);
 		}
-		fill(tp);
-		if (tp->take_nr == tp->cut_nr)
+		p = tp->ring ? take_piece(tp) : NULL;
+		if (!p) {
+			release_all(tp);
 			return end_of_text(tp, err);
-		p = &tp->ring[tp->take_nr % tp->n_ring];
-		if (tp->started) {
-			pthread_mutex_lock(&tp->lock);
-			while (p->state != PIECE_DONE)
-				pthread_cond_wait(&tp->done, &tp->lock);
-			pthread_mutex_unlock(&tp->lock);
 		}
 		tp->cur = p;
 		tp->at = 0;
-		tp->cur_worker = worker_of(tp, tp->take_nr);
 		take_names(tp, p);
 		take_counts(tp, p);
 	}

@@ -81,21 +81,23 @@ struct text_sample {
 	u32 pid, tid, cpu, machine_pid, vcpu;
 	u32 comm, event;     /* names of the worker; TEXT_NO_NAME */
 	u32 chain, chain_nr; /* in text_piece.chain */
+	u32 stack;           /* 0, or its number from 1 upwards, of the worker */
 };
 #define TEXT_NO_NAME UINT32_MAX
 
 struct text_piece {
-	const char *p, *end;
-	u64 start;      /* offset of p in the text */
-	struct buf own; /* holds the bytes when the input is a stream */
-	int state;
+	const char *p, *end; /* of its worker, until it has been read */
+	u64 start;           /* offset of p in the text */
+	u64 consumed;        /* of the input, when it had been fetched */
+	unsigned worker;     /* who reads it */
+	bool done;
 
 	/* what the worker made of it */
 	VEC(struct text_sample) samples;
 	VEC(u32) chain;
 	VEC(struct text_def) defs; /* entries that are new in this piece */
 	VEC(struct span) names;    /* the same for comms and events */
-	VEC(struct span) notes;    /* lines for the reader: "# hostname : x" */
+	struct buf notes;          /* lines for the reader: "# hostname : x" */
 	u64 lines;                 /* newlines */
 	u64 bad;                   /* lines not understood */
 	u64 bad_first;             /* the first of them, counted from 0, and its beginning */
@@ -104,15 +106,29 @@ struct text_piece {
 	bool annotated;
 };
 
+/* Stacks by their hashes of 128 bits. */
+struct text_stacks {
+	struct index index;
+	VEC(u64) checks; /* second halves */
+};
+
 /* A worker keeps what it has learnt from piece to piece. */
 struct text_worker {
 	const struct text_ops *ops;
 	const void *ctx;    /* of the reader, read only */
 	void *priv;         /* of the format */
+	struct buf text;    /* of the piece at hand, when the input is a stream */
 	struct arena arena; /* behind all defs and names */
 	u32 n_defs, n_names;
 	struct index name_index;
 	VEC(struct span) name_list;
+	u32 last_names[8]; /* those looked for last, by length */
+
+	/* Stacks by what is in them, when each is to be given once. */
+	bool once, by_task;
+	u64 seed; /* of the run: input cannot aim at collisions */
+	struct text_stacks stacks;
+	VEC(u64) hashes; /* of the piece's stacks, both halves */
 };
 
 struct text_ops {
@@ -126,6 +142,7 @@ struct text_ops {
 	void (*parse)(struct text_worker *w, struct text_piece *piece);
 	/* In the reader's thread, in order: notes of a piece. May be NULL. */
 	void (*note)(struct perf_reader *r, struct span note);
+	bool repeats; /* the same stacks come again and again */
 };
 
 /* The same id for the same bytes. */

@@ -16,7 +16,11 @@ struct fuzz_result {
 static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const char *format,
 					   u32 piece, u32 threads, struct buf *out)
 {
-	struct perf_opts opts = { .format = format, .piece = piece, .threads = threads };
+	struct perf_opts opts = { .format = format,
+				  .piece = piece,
+				  .threads = threads,
+				  .stacks_once = threads > 1 || !out };
+	struct dump_stacks stacks = { 0 };
 	struct fuzz_result res = { 0, 0, 0, false };
 	struct error err = { "" };
 	struct perf_reader *r;
@@ -36,6 +40,7 @@ static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const ch
 		const struct perf_sample *s = &it.sample;
 
 		must(it.type == ITEM_SAMPLE && s->text);
+		must(dump_restore(&stacks, &it.sample));
 		must(s->event < perf_meta(r)->events.n);
 		must(s->comm < st.str.n);
 		res.samples++;
@@ -61,6 +66,7 @@ static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const ch
 	res.failed = ret < 0;
 	res.bad = diag_count(&diag, DIAG_BAD_LINE);
 	perf_close(r);
+	dump_stacks_release(&stacks);
 	diag_release(&diag);
 	strtab_release(&st);
 	close(fd);

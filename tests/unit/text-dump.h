@@ -108,6 +108,50 @@ static inline void dump_add(struct dump_sums *d, const struct perf_reader *r,
 	}
 }
 
+struct dump_stack {
+	size_t at;
+	u32 n, event;
+	str_id comm;
+};
+
+/* Chains by perf_sample.stack_nr. Starts as zeros. */
+struct dump_stacks {
+	VEC(u64) chains;
+	VEC(struct dump_stack) stacks;
+};
+
+/* Gives a sample back the chain that another one has brought; false: they have not the same comm
+ * and event, or the number is out of turn. */
+static inline bool dump_restore(struct dump_stacks *d, struct perf_sample *s)
+{
+	const struct dump_stack *k;
+	u32 i;
+
+	if (s->stack_nr == PERF_NO_STACK)
+		return true;
+	if (s->stack_nr > d->stacks.n || (s->soon != PERF_NO_STACK && s->soon > d->stacks.n))
+		return false;
+	if (s->stack_nr == d->stacks.n) {
+		vec_push(&d->stacks,
+			 ((struct dump_stack){ d->chains.n, s->chain_nr, s->event, s->comm }));
+		for (i = 0; i < s->chain_nr; i++)
+			vec_push(&d->chains, s->chain[i]);
+		return true;
+	}
+	k = &d->stacks.v[s->stack_nr];
+	if (s->chain_nr || k->event != s->event || k->comm != s->comm)
+		return false;
+	s->chain = d->chains.v + k->at;
+	s->chain_nr = k->n;
+	return true;
+}
+
+static inline void dump_stacks_release(struct dump_stacks *d)
+{
+	vec_release(&d->chains);
+	vec_release(&d->stacks);
+}
+
 /* A file without a name that holds the bytes; its path into `path`. Returns the descriptor. */
 static inline int memory_file(const void *p, size_t n, char path[64])
 {
@@ -138,6 +182,7 @@ static inline int dump_memory(const void *p, size_t n, const struct perf_opts *o
 			      struct buf *b, struct dump_sums *d, struct diag *diag,
 			      struct error *err)
 {
+	struct dump_stacks stacks = { 0 };
 	struct dump_sums none;
 	struct perf_reader *r;
 	struct perf_item it;
@@ -155,6 +200,10 @@ static inline int dump_memory(const void *p, size_t n, const struct perf_opts *o
 	while (ret > 0 && (ret = perf_next(r, &it, err)) > 0) {
 		if (it.type != ITEM_SAMPLE)
 			continue;
+		if (it.sample.text && !dump_restore(&stacks, &it.sample)) {
+			ret = error_set(err, "stack %u is not what it was", it.sample.stack_nr);
+			break;
+		}
 		dump_add(d, r, &it.sample);
 		if (b)
 			dump_sample(b, r, &st, &it.sample, what);
@@ -163,6 +212,7 @@ static inline int dump_memory(const void *p, size_t n, const struct perf_opts *o
 		d->lost = perf_meta(r)->lost;
 	d->bad = diag_count(diag, DIAG_BAD_LINE);
 	perf_close(r);
+	dump_stacks_release(&stacks);
 	strtab_release(&st);
 	close(fd);
 	return ret;

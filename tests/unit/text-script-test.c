@@ -17,6 +17,8 @@ static const char *read_text(const char *text, int what)
 		{ .format = "perf-script", .threads = 1 },
 		{ .format = "perf-script", .threads = 1, .piece = 40 },
 		{ .format = "perf-script", .threads = 3, .piece = 100 },
+		{ .format = "perf-script", .threads = 1, .stacks_once = true },
+		{ .format = "perf-script", .threads = 3, .piece = 100, .stacks_once = true },
 	};
 	static struct buf first;
 	struct buf b = BUF_INIT;
@@ -435,6 +437,62 @@ static void test_meta(void)
 	close(fd);
 }
 
+/* The numbers of the samples' stacks, a '*' behind each that brings its chain. */
+static const char *stack_numbers(const char *text, struct perf_opts opts)
+{
+	static struct buf b;
+	struct error err = { "" };
+	struct perf_reader *r;
+	struct perf_item it;
+	struct strtab st;
+	struct diag diag;
+	char path[64];
+	int fd = memory_file(text, strlen(text), path);
+
+	buf_clear(&b);
+	strtab_init(&st);
+	diag_init(&diag);
+	r = perf_open(path, &opts, &st, &diag, &err);
+	while (r && perf_next(r, &it, &err) > 0)
+		buf_printf(&b, " %d%s", (int)it.sample.stack_nr, it.sample.chain_nr ? "*" : "");
+	if (err.msg[0])
+		printf("# %s\n", err.msg);
+	perf_close(r);
+	diag_release(&diag);
+	strtab_release(&st);
+	close(fd);
+	return buf_str(&b);
+}
+
+static void test_stack_numbers(void)
+{
+#define STACK_A "\t 1 f (x)\n\t 2 g (x)\n\n"
+#define STACK_B "\t 1 f (x)\n\t 3 h (x)\n\n"
+	static const char text[] =
+		"busy 1/1 [000] 1.0: cycles: \n" STACK_A "busy 2/2 [001] 2.0: cycles: \n" STACK_B
+		"busy 1/1 [000] 3.0: cycles: \n" STACK_A "idle 1/1 [000] 4.0: cycles: \n" STACK_A
+		"busy 1/1 [000] 5.0: faults: \n" STACK_A "busy 3/3 [001] 6.0: cycles: \n" STACK_B
+		"busy 1/1 [001] 7.0: cycles: \n" STACK_A;
+	static const struct {
+		u32 threads, piece;
+	} ways[] = { { 1, 0 }, { 1, 40 }, { 2, 40 }, { 5, 40 } };
+	struct perf_opts opts = { .format = "perf-script" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		opts.threads = ways[i].threads;
+		opts.piece = ways[i].piece;
+		opts.stacks_once = opts.by_task = false;
+		STR_EQ(stack_numbers(text, opts), " -1* -1* -1* -1* -1* -1* -1*");
+		opts.stacks_once = true;
+		STR_EQ(stack_numbers(text, opts), " 0* 1* 0 2* 3* 1 0");
+		opts.by_task = true;
+		STR_EQ(stack_numbers(text, opts), " 0* 1* 0 2* 3* 4* 5*");
+	}
+	opts.format = "folded";
+	STR_EQ(stack_numbers("a;b 1\na;b 2\n", opts), " -1* -1*");
+}
+
 int main(void)
 {
 	test_heads();
@@ -443,5 +501,6 @@ int main(void)
 	test_flat();
 	test_others();
 	test_meta();
+	test_stack_numbers();
 	return tap_done();
 }
