@@ -1130,7 +1130,7 @@ static void place_waiting(struct pipeline *p)
 	for (i = 0; i < p->waiting.n; i++)
 		count_frames(p, p->batch.codes.v + p->batch.stacks.v[i].at,
 			     p->waiting.v[i].samples);
-	profile_batch_place(prof, &p->batch, p->seed);
+	profile_batch_place(prof, &p->batch, p->seed, threads_for(p->opts->perf.threads));
 	for (i = 0; i < p->waiting.n; i++) {
 		const struct waiting *w = &p->waiting.v[i];
 		node_id node = p->batch.stacks.v[i].node;

@@ -5,9 +5,12 @@
  * together.  One by one, each step of each stack would be a look into a part of
  * a large tree that no cache holds.
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "profile/layout.h"
+
+#define THREADS_MAX 16u
 
 /* A stack while it is sorted. */
 struct item {
@@ -65,51 +68,131 @@ static u64 median(u64 a, u64 b, u64 c)
 }
 
 /*
- * Quicksort in three parts, where the middle one goes on with the next codes.  Pivots are taken by
- * chance, so that no input makes it slow.
+ * A step of a quicksort in three parts, of which the middle one goes on with the next codes: what
+ * is still to be sorted, into parts[0..3).  Pivots are taken by chance, so that no input makes it
+ * slow.
  */
-static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed)
+static u32 split(struct item *v, const u32 *codes, u64 *seed, struct range r, struct range parts[3])
+{
+	struct item *x = v + r.first;
+	u32 less = 0, more = r.n, i;
+	u64 pivot, lot;
+
+	lot = *seed = hash_u64(*seed + r.n);
+	pivot = median(x[(u32)lot % r.n].key, x[(lot >> 32) % r.n].key, x[r.n / 2].key);
+	for (i = 0; i < more;) {
+		struct item t = x[i];
+
+		if (t.key < pivot) {
+			x[i++] = x[less];
+			x[less++] = t;
+		} else if (t.key > pivot) {
+			x[i] = x[--more];
+			x[more] = t;
+		} else {
+			i++;
+		}
+	}
+	parts[0] = (struct range){ r.first, less, r.depth };
+	parts[1] = (struct range){ r.first + more, r.n - more, r.depth };
+	if (more - less < 2 || !(u32)pivot)
+		return 2;
+	for (i = less; i < more; i++) {
+		__builtin_prefetch(codes + x[MIN(i + 8, more - 1)].at + r.depth + 2);
+		x[i].key = load_key(codes + x[i].at + r.depth + 2);
+	}
+	parts[2] = (struct range){ r.first + less, more - less, r.depth + 2 };
+	return 3;
+}
+
+static void sort_range(struct item *v, const u32 *codes, u64 seed, struct range all)
 {
 	VEC(struct range) parts = { 0 };
-	u32 i;
 
-	vec_push(&parts, ((struct range){ 0, n, 0 }));
+	vec_push(&parts, all);
 	while (parts.n) {
 		struct range r = parts.v[--parts.n];
-		struct item *x = v + r.first;
-		u32 less = 0, more = r.n;
-		u64 pivot, lot;
 
 		if (r.n <= 12) {
-			insertion_sort(x, r.n, codes, r.depth);
+			insertion_sort(v + r.first, r.n, codes, r.depth);
 			continue;
 		}
-		lot = seed = hash_u64(seed + r.n);
-		pivot = median(x[(u32)lot % r.n].key, x[(lot >> 32) % r.n].key, x[r.n / 2].key);
-		for (i = 0; i < more;) {
-			struct item t = x[i];
-
-			if (t.key < pivot) {
-				x[i++] = x[less];
-				x[less++] = t;
-			} else if (t.key > pivot) {
-				x[i] = x[--more];
-				x[more] = t;
-			} else {
-				i++;
-			}
-		}
-		vec_push(&parts, ((struct range){ r.first, less, r.depth }));
-		vec_push(&parts, ((struct range){ r.first + more, r.n - more, r.depth }));
-		if (more - less < 2 || !(u32)pivot)
-			continue;
-		for (i = less; i < more; i++) {
-			__builtin_prefetch(codes + x[MIN(i + 8, more - 1)].at + r.depth + 2);
-			x[i].key = load_key(codes + x[i].at + r.depth + 2);
-		}
-		vec_push(&parts, ((struct range){ r.first + less, more - less, r.depth + 2 }));
+		vec_reserve(&parts, 3);
+		parts.n += split(v, codes, &seed, r, parts.v + parts.n);
 	}
 	vec_release(&parts);
+}
+
+/* What several threads sort together. */
+struct sorting {
+	struct item *v;
+	const u32 *codes;
+	u64 seed;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	VEC(struct range) parts; /* nobody has them yet */
+	u32 busy;                /* threads that may add to them */
+};
+
+/* Ranges up to this size are not worth being shared. */
+#define SHARED_MIN 1024
+
+static void *sort_shared(void *p)
+{
+	struct sorting *s = p;
+	struct range parts[3];
+	u32 n, i;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		struct range r;
+		u64 seed;
+
+		while (!s->parts.n && s->busy)
+			pthread_cond_wait(&s->more, &s->lock);
+		if (!s->parts.n)
+			break;
+		r = s->parts.v[--s->parts.n];
+		seed = s->seed = hash_u64(s->seed);
+		s->busy++;
+		pthread_mutex_unlock(&s->lock);
+		n = 0;
+		if (r.n > SHARED_MIN)
+			n = split(s->v, s->codes, &seed, r, parts);
+		else
+			sort_range(s->v, s->codes, seed, r);
+		pthread_mutex_lock(&s->lock);
+		s->busy--;
+		for (i = 0; i < n; i++)
+			vec_push(&s->parts, parts[i]);
+		pthread_cond_broadcast(&s->more);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed, unsigned threads)
+{
+	struct sorting s = { .v = v, .codes = codes, .seed = seed };
+	pthread_t others[THREADS_MAX];
+	unsigned i;
+
+	if (threads == 1 || n <= 2 * SHARED_MIN) {
+		sort_range(v, codes, seed, (struct range){ 0, n, 0 });
+		return;
+	}
+	pthread_mutex_init(&s.lock, NULL);
+	pthread_cond_init(&s.more, NULL);
+	vec_push(&s.parts, ((struct range){ 0, n, 0 }));
+	for (i = 0; i < MIN(threads, THREADS_MAX) - 1; i++)
+		if (thread_start(&others[i], sort_shared, &s))
+			break;
+	sort_shared(&s);
+	while (i)
+		pthread_join(others[--i], NULL);
+	vec_release(&s.parts);
+	pthread_mutex_destroy(&s.lock);
+	pthread_cond_destroy(&s.more);
 }
 
 void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
@@ -167,13 +250,17 @@ static void build(struct profile *p, struct profile_batch *b, const struct item 
 	vec_release(&path);
 }
 
-void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed)
+void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, unsigned threads)
 {
 	u32 n = (u32)b->stacks.n, i;
 	struct item *items = xcalloc(n, sizeof(*items));
 	u32 *rank = NULL, *order = NULL;
 
 	if (p->nodes.n == 1) {
+		/* As many as there could be: what is not used takes no memory. */
+		vec_release(&p->nodes);
+		vec_reserve(&p->nodes, b->codes.n + 1);
+		vec_push(&p->nodes, ((struct cct_node){ 0 }));
 		rank = view_frame_ranks(p, &order);
 		for (i = 0; i < b->codes.n; i++)
 			if (b->codes.v[i])
@@ -184,8 +271,9 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed)
 
 		items[i] = (struct item){ load_key(b->codes.v + at), at, i };
 	}
-	sort_items(items, n, b->codes.v, seed);
+	sort_items(items, n, b->codes.v, seed, threads);
 	build(p, b, items, order);
+	vec_release(&b->codes);
 	free(items);
 	free(rank);
 	free(order);

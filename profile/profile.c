@@ -166,9 +166,11 @@ void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 we
 	struct profile_event *e = &p->events.v[event];
 
 	if (UNLIKELY(node >= e->self.n)) {
-		vec_reserve(&e->self, node + 1 - e->self.n);
-		memset(e->self.v + e->self.n, 0, (node + 1 - e->self.n) * sizeof(*e->self.v));
-		e->self.n = node + 1;
+		size_t more = p->nodes.n - e->self.n;
+
+		vec_reserve(&e->self, more);
+		memset(e->self.v + e->self.n, 0, more * sizeof(*e->self.v));
+		e->self.n = p->nodes.n;
 	}
 	e->self.v[node] = add_saturated(e->self.v[node], weight);
 	e->samples = add_saturated(e->samples, samples);

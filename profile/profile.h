@@ -106,10 +106,11 @@ struct profile_batch {
 void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
 		       const frame_id *inner, u32 n_inner);
 /*
- * Puts all stacks into the tree; the codes are undefined from then on.  When the tree is empty its
- * nodes then are in the order of views.  `seed`: nobody who makes input should know it.
+ * Puts all stacks into the tree; the codes are gone then.  When the tree is empty its
+ * nodes then are in the order of views.  `seed`: nobody who makes input should know it. `threads`:
+ * at least 1; they sort, and change nothing but the time.
  */
-void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed);
+void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, unsigned threads);
 /* Forgets the stacks. */
 void profile_batch_clear(struct profile_batch *b);
 void profile_batch_release(struct profile_batch *b);

@@ -274,7 +274,7 @@ static char *random_stacks(u32 size, bool *ordered)
 			profile_add(&p, event, node, 1, 1);
 		}
 		if (size && (batch.stacks.n == size || i == 2999)) {
-			profile_batch_place(&p, &batch, i);
+			profile_batch_place(&p, &batch, i, 1 + i % 3);
 			for (k = 0; k < batch.stacks.n; k++)
 				profile_add(&p, event, batch.stacks.v[k].node, 1, 1);
 			profile_batch_clear(&batch);
