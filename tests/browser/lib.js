@@ -7,15 +7,8 @@ const fs = require('fs');
 const http = require('http');
 const os = require('os');
 const path = require('path');
-
-let count = 0, failed = 0;
-
-function ok(cond, what) {
-	console.log(`${cond ? 'ok' : 'not ok'} ${++count} - ${what.replace(/[#\n]/g, ' ')}`);
-	if (!cond)
-		failed++;
-	return cond;
-}
+const tap = require('../tools/tap.js');
+const { ok, skip } = tap;
 
 function equal(got, expected, what) {
 	if (!ok(JSON.stringify(got) === JSON.stringify(expected), what))
@@ -27,17 +20,8 @@ function match(got, re, what) {
 		console.log(`# got ${JSON.stringify(got)}\n# expected ${re}`);
 }
 
-function skip(why) {
-	console.log(`1..0 # SKIP ${why}`);
-	process.exit(0);
-}
-
 function need(name) {
-	try {
-		return require(name);
-	} catch (e) {
-		return skip(`the npm package ${name} is not installed (npm ci in tests/browser)`);
-	}
+	return tap.need(name, 'browser');
 }
 
 const program = path.join(process.env.abs_top_builddir || '.', 'tests/browser/make-graph');
@@ -65,8 +49,7 @@ async function run(test) {
 		console.log(String(e.stack).replace(/^/gm, '# '));
 	}
 	await browser.close();
-	console.log(`1..${count}`);
-	process.exit(failed ? 1 : 0);
+	tap.done();
 }
 
 // A page of its own; errors of scripts are failures.

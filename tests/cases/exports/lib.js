@@ -6,38 +6,17 @@ const fs = require('fs');
 const http = require('http');
 const os = require('os');
 const path = require('path');
-
-let count = 0, failed = 0;
-
-function ok(cond, what) {
-	console.log(`${cond ? 'ok' : 'not ok'} ${++count} - ${what.replace(/[#\n]/g, ' ')}`);
-	if (!cond)
-		failed++;
-	return cond;
-}
+const tap = require('../../tools/tap.js');
+const { ok, skip, done } = tap;
 
 function equal(got, expected, what) {
 	if (!ok(got === expected, what))
 		console.log(`# got ${JSON.stringify(got)}\n# expected ${JSON.stringify(expected)}`);
 }
 
-function skip(why) {
-	console.log(`1..0 # SKIP ${why}`);
-	process.exit(0);
-}
-
-function done() {
-	console.log(`1..${count}`);
-	process.exit(failed ? 1 : 0);
-}
-
 // A package of package.json beside this file; the test is skipped where it is not installed.
 function need(name) {
-	try {
-		return require(name);
-	} catch (e) {
-		return skip(`the npm package ${name} is not installed (npm ci in tests/cases/exports)`);
-	}
+	return tap.need(name, 'cases/exports');
 }
 
 function packageDir(name) {
