@@ -451,7 +451,8 @@ static void make_tree(struct scan *s, struct svg_tree *tree)
 			struct box *b = &s->boxes.v[i];
 			u32 d = depth + 1;
 
-			if (skip_root && !root)
+			/* Stacks that are too narrow from the root on have no other place. */
+			if (skip_root && !root && (i != root || !b->self))
 				d--;
 			if (d) {
 				struct perf_text_frame f = { .symbol = b->name,

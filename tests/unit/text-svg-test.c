@@ -46,7 +46,7 @@ static void test_flamegraph_pl(void)
 		"</g>\n</svg>\n";
 
 	STR_EQ(read_svg(text, 0),
-	       "other 15\nmy comm;f<int> & (x);g 400\nmy comm;f<int> & (x);h 600\n");
+	       "all 5\nother 15\nmy comm;f<int> & (x);g 400\nmy comm;f<int> & (x);h 600\n");
 	EQ(notes, 1);
 }
 
@@ -108,6 +108,18 @@ static void test_one_sample(void)
 	       "samples;b{none root} 1\nsamples;c{none root} 1\n");
 }
 
+/* What is missing on the root is of stacks that were too narrow to draw. */
+static void test_narrow(void)
+{
+	static const char text[] = HEAD "<g ><title>b (7 samples, 70%)</title><rect x=\"10\" "
+					"y=\"49\" width=\"826\" height=\"15.0\" /></g>\n"
+					"<g ><title>all (10 samples, 100%)</title><rect x=\"10\" "
+					"y=\"65\" width=\"1180\" height=\"15.0\" /></g>\n"
+					"</svg>\n";
+
+	STR_EQ(read_svg(text, 0), "all 3\nb 7\n");
+}
+
 /* The first flamegraph.pl. */
 static void test_mouseover(void)
 {
@@ -120,7 +132,7 @@ static void test_mouseover(void)
 		"x=\"3\">it</text></g>\n"
 		"</svg>\n";
 
-	STR_EQ(read_svg(text, 0), "it's & 4\n");
+	STR_EQ(read_svg(text, 0), "all 6\nit's & 4\n");
 }
 
 static void test_hostile(void)
@@ -266,6 +278,7 @@ int main(void)
 	test_icicle();
 	test_inferno();
 	test_one_sample();
+	test_narrow();
 	test_mouseover();
 	test_hostile();
 #endif
