@@ -695,11 +695,39 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 	return rc;
 }
 
+/* The second line of the title, of what the recording tells of itself; empty when nothing. */
+static void put_subtitle(struct buf *b, const struct run *r)
+{
+	static const char *const parts[][2] = { { "host", "" },
+						{ "kernel", "kernel " },
+						{ "processors", "processors: " },
+						{ "time", "" } };
+	size_t i, k, recordings = 0;
+	u64 lost = 0;
+
+	for (i = 0; i < r->facts.n; i++) {
+		recordings += !strcmp(r->facts.v[i].key, "recording");
+		if (!strcmp(r->facts.v[i].key, "lost samples"))
+			lost = add_saturated(lost, strtoull(r->facts.v[i].value, NULL, 10));
+	}
+	if (recordings > 1)
+		buf_printf(b, "%zu recordings", recordings);
+	for (k = 0; recordings == 1 && k < ARRAY_SIZE(parts); k++)
+		for (i = 0; i < r->facts.n; i++)
+			if (!strcmp(r->facts.v[i].key, parts[k][0]) &&
+			    strcmp(r->facts.v[i].value, "(none)") != 0)
+				buf_printf(b, "%s%s%s", b->n ? " \xc2\xb7 " : "", parts[k][1],
+					   r->facts.v[i].value);
+	if (lost)
+		buf_printf(b, "%slost samples: %" PRIu64, b->n ? " \xc2\xb7 " : "", lost);
+}
+
 static int render_all(struct draw_args *a, const struct render_writer *w, const char *const *files)
 {
 	struct error err = { "" };
 	struct profile base = { 0 }, *before = &base, *after;
 	struct view view = { 0 };
+	struct buf subtitle = BUF_INIT;
 	struct run run;
 	int ret = EXIT_FAILED;
 	bool degraded = false;
@@ -728,6 +756,12 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 		if (view_build(&view, &run.profile, &a->view, &err))
 			goto out;
 	}
+	if (a->anonymous)
+		draw_drop_identifying_facts(&run);
+	if (!a->render.subtitle) {
+		put_subtitle(&subtitle, &run);
+		a->render.subtitle = subtitle.n ? buf_str(&subtitle) : NULL;
+	}
 	if (draw_write(&run, a, w, &view, &err))
 		goto out;
 	ret = EXIT_DONE;
@@ -744,6 +778,7 @@ out:
 	view_release(&view);
 	profile_release(&base);
 	run_release(&run);
+	buf_release(&subtitle);
 	if (ret == EXIT_DONE && a->open && draw_show(a->output))
 		ret = EXIT_FAILED;
 	return ret;

@@ -296,6 +296,16 @@ def main():
     for name, said in (('text', rb'^Flame graph: samples, 1 sample\n'), ('svg', rb'<title>all \(1 sample, 100%\)')):
         p = run(one, f'--format={name}', '--fail-if=hv_depth_1>5%', '-o', '-')
         check(f'one sample, as {name}', None if re.search(said, p.stdout) and b' (1 of 1 sample), ' in p.stderr else (p.stdout[-300:], p.stderr))
+    told = os.path.join(tmp, 'told.txt')
+    with open(told, 'w', encoding='ascii') as f:
+        f.write('# ========\n# hostname : box\n# os release : 6.1.2\n# nrcpus avail : 3\n#\n' + ''.join(
+            f'x 1 [000] {t}.5: 1 cycles: \n\t 1 f (x)\n\n' for t in (10, 12)) + 'x 1 [000] 12.6: PERF_RECORD_LOST lost 7\n')
+    line = b'kernel 6.1.2 \xc2\xb7 processors: 3 \xc2\xb7 2 s \xc2\xb7 lost samples: 7\n'
+    for args, said in (([], b'box \xc2\xb7 ' + line), (['--anonymous'], line), (['--subtitle=mine'], b'mine\n'), (['--subtitle='], None),
+                       ([told], b'2 recordings \xc2\xb7 lost samples: 14\n')):
+        p = run('-q', told, *args, '--format=text', '-o', '-')
+        lines = p.stdout.splitlines(True)
+        check(f'the second line of the title: {args}', None if lines[1] == said or said is None and b'\xc2\xb7' not in p.stdout else p.stdout[:200])
     for word, near in (('dif', 'diff'), ('reprot', 'report'), ('rec', 'record'), ('doctr', 'doctor'), ('psuh', 'push')):
         p = run(word, 'a', 'b', '-o', os.path.join(tmp, 'n.svg'), cwd=here)
         check(f'{word}: the verb that is meant', None if p.returncode == 2 and f"did you mean 'xenflame {near}'".encode() in p.stderr else p.stderr)

@@ -297,7 +297,7 @@ def check(name, timed, want, *command):
         target = path(f'out.{fmt}')
         detail = 'nothing here can read it'
         try:
-            run(*command, f'--format={fmt}', '-o', target, '--title=t')
+            run(*command, f'--format={fmt}', '-o', target, '--title=t', '--subtitle=')
             if fmt in READ_BACK:
                 # Text of perf script that has no samples of its own has a period for each stack.
                 detail = same(folded(target, *(['--weight=period'] if fmt == 'perf-script' else [])), want)
@@ -313,7 +313,7 @@ def check(name, timed, want, *command):
                 detail = '' if close(top(target), own(want)) else f'{top(target)}\n{own(want)}'
             elif fmt in ('png', 'pdf'):
                 again = path(f'again.{fmt}')
-                run('-q', '--offline', path('out.json'), f'--format={fmt}', '-o', again, '--title=t')
+                run('-q', '--offline', path('out.json'), f'--format={fmt}', '-o', again, '--title=t', '--subtitle=')
                 detail = '' if picture(target) == picture(again) else 'another picture than that of its JSON'
         except (RuntimeError, KeyError, IndexError, ValueError) as e:
             detail = f'{type(e).__name__}: {e}'
