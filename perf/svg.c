@@ -344,10 +344,43 @@ static int cmp_box(const void *pa, const void *pb)
 	return (a->first > b->first) - (a->first < b->first); /* `first` is the number here */
 }
 
-/* Rows by y; depth 0 is the row at the wider end, the lower one when both are as wide. */
+static bool is_root_name(const struct strtab *st, str_id name)
+{
+	const char *p = strtab_get(st, name);
+
+	return !strcmp(p, "all") || !strcmp(p, "root") || !*p;
+}
+
+/* The row at one end of the picture. */
+struct end_row {
+	double w;
+	size_t n;
+	bool root; /* some box has the name of one */
+};
+
+static void add_to_row(struct end_row *r, const struct scan *s, const struct box *b)
+{
+	r->w += b->w;
+	r->n++;
+	r->root |= is_root_name(s->r->strings, b->name);
+}
+
+/* Whether the root is at the top: the wider end; when all stacks are of one depth, the end that
+ * looks like a root, else the one with fewer boxes. */
+static bool is_icicle(const struct end_row *top, const struct end_row *bottom)
+{
+	if (top->w > bottom->w * 1.001 || bottom->w > top->w * 1.001)
+		return top->w > bottom->w;
+	if ((top->root && top->n == 1) != (bottom->root && bottom->n == 1))
+		return top->root && top->n == 1;
+	return top->n < bottom->n;
+}
+
+/* Rows by y; depth 0 is that of the root. */
 static void find_rows(struct scan *s)
 {
-	double *y = xcalloc(s->boxes.n, sizeof(*y)), top = 0, bottom = 0;
+	struct end_row top = { 0 }, bottom = { 0 };
+	double *y = xcalloc(s->boxes.n, sizeof(*y));
 	size_t n = 0, i;
 	bool upside;
 
@@ -372,11 +405,11 @@ static void find_rows(struct scan *s)
 		b->depth = (u32)lo;
 		b->first = (u32)i;
 		if (!lo)
-			top += b->w;
+			add_to_row(&top, s, b);
 		if (lo == n - 1)
-			bottom += b->w;
+			add_to_row(&bottom, s, b);
 	}
-	upside = top > bottom * 1.001;
+	upside = is_icicle(&top, &bottom);
 	for (i = 0; i < s->boxes.n && !upside; i++)
 		s->boxes.v[i].depth = (u32)(n - 1) - s->boxes.v[i].depth;
 	free(y);
@@ -427,13 +460,6 @@ static void find_parents(struct scan *s, u64 *orphans, u64 *over)
 			parent->self -= b->count;
 		}
 	}
-}
-
-static bool is_root_name(const struct strtab *st, str_id name)
-{
-	const char *p = strtab_get(st, name);
-
-	return !strcmp(p, "all") || !strcmp(p, "root") || !*p;
 }
 
 static void make_tree(struct scan *s, struct svg_tree *tree)

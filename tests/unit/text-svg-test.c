@@ -60,9 +60,20 @@ static void test_icicle(void)
 					"<g ><title>b_[k] (7 cycles, 70.00%)</title><rect x=\"10\" "
 					"y=\"81\" width=\"826\" height=\"15.0\" /></g>\n"
 					"</svg>\n";
+	static const char level[] = HEAD "<g ><title>all (10 cycles, 100%)</title><rect x=\"10\" "
+					 "y=\"49\" width=\"1180\" height=\"15.0\" /></g>\n"
+					 "<g ><title>a (10 cycles, 100%)</title><rect x=\"10\" "
+					 "y=\"65\" width=\"1180\" height=\"15.0\" /></g>\n"
+					 "<g ><title>b (7 cycles, 70.00%)</title><rect x=\"10\" "
+					 "y=\"81\" width=\"826\" height=\"15.0\" /></g>\n"
+					 "<g ><title>c (3 cycles, 30.00%)</title><rect x=\"836\" "
+					 "y=\"81\" width=\"354\" height=\"15.0\" /></g>\n"
+					 "</svg>\n";
 
 	STR_EQ(read_svg(text, DUMP_ALL | DUMP_EVENT),
 	       "cycles;a{none root} 3\ncycles;a{none root};b{kernel} 7\n");
+	/* All stacks are of one depth: the row of the leaves is as wide as the root. */
+	STR_EQ(read_svg(level, 0), "a;b 7\na;c 3\n");
 }
 
 /* inferno: percentages, exact places in samples. */
