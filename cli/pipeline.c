@@ -27,7 +27,8 @@ enum {
 	CHAIN_EMPTY = 1 << 4,
 	CHAIN_GUEST = 1 << 5,
 	CHAIN_TRUNCATED = 1 << 6,
-	CHAIN_WAITING = 1 << 7, /* the node is the number of a waiting chain */
+	CHAIN_WAITING = 1 << 7,  /* the node is the number of a waiting chain */
+	CHAIN_OF_GUEST = 1 << 8, /* text: taken in a guest */
 };
 
 struct chain_entry {
@@ -814,6 +815,14 @@ static str_id text_domain(struct pipeline *p, const struct perf_sample *s, enum 
 }
 
 /* The chain waits as `chain` of p->chains. */
+/* The comm, or what folded stacks have in its place. */
+static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
+{
+	if (s->comm || !p->text_chain.n)
+		return s->comm;
+	return p->run->profile.frames.v[p->text_chain.v[0]].function;
+}
+
 static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s, u32 chain,
 				     u32 event)
 {
@@ -851,6 +860,8 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 										      : ROOT_GUEST;
 	if (root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
+	if (root == ROOT_GUEST || text_root(p, s) == p->guest)
+		e.flags |= CHAIN_OF_GUEST;
 	if (!s->chain_nr)
 		e.flags |= CHAIN_EMPTY;
 	if (hv)
@@ -1014,6 +1025,11 @@ static void note_other_comm(struct pipeline *p, str_id comm)
 		}
 }
 
+static bool guest_wanted(const struct pipeline_opts *o, bool guest)
+{
+	return guest ? !o->only_host : !o->only_guest;
+}
+
 static bool wanted(struct pipeline *p, const struct perf_sample *s)
 {
 	const struct pipeline_opts *o = p->opts;
@@ -1028,9 +1044,8 @@ static bool wanted(struct pipeline *p, const struct perf_sample *s)
 	if (p->time.set &&
 	    (s->time == PERF_NO_TIME || s->time < p->time.from_ns || s->time > p->time.to_ns))
 		return false;
-	if ((o->only_guest && !guest) || (o->only_host && guest))
-		return false;
-	return true;
+	/* Text tells it by the frames. */
+	return s->text || guest_wanted(o, guest);
 }
 
 static bool module_wanted(const struct pipeline *p, node_id node)
@@ -1482,7 +1497,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		}
 		e = p->chains.v[id];
 	}
-	if (!module_wanted(p, e.node)) {
+	if (!module_wanted(p, e.node) ||
+	    (s->text && !guest_wanted(p->opts, e.flags & CHAIN_OF_GUEST))) {
 		p->filtered = add_saturated(p->filtered, s->count);
 		return;
 	}

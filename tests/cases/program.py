@@ -306,6 +306,15 @@ def main():
         p = run('-q', told, *args, '--format=text', '-o', '-')
         lines = p.stdout.splitlines(True)
         check(f'the second line of the title: {args}', None if lines[1] == said or said is None and b'\xc2\xb7' not in p.stdout else p.stdout[:200])
+    mixed = os.path.join(tmp, 'mixed.txt')
+    with open(mixed, 'w', encoding='ascii') as f:
+        f.write('qemu 7 [000] 1.5: 1 cycles: \n\tffffffff81000010 gf ([guest.kernel.kallsyms.7])\n\nx 1 [001] 1.6: 1 cycles: \n\t 400010 f (/x)\n\n')
+    for form in ('folded', 'perf-script'):
+        again = os.path.join(tmp, f'mixed.{form}')
+        run('-q', mixed, f'--format={form}', '-o', again)
+        for option, stack in (('--guest', b'[guest];gf 1\n'), ('--host', b'x;f 1\n')):
+            for name in (mixed, again):
+                equal(f'{option} of text, {os.path.basename(name)}', run('-q', option, name, '--format=folded', '-o', '-').stdout, stack)
     for word, near in (('dif', 'diff'), ('reprot', 'report'), ('rec', 'record'), ('doctr', 'doctor'), ('psuh', 'push')):
         p = run(word, 'a', 'b', '-o', os.path.join(tmp, 'n.svg'), cwd=here)
         check(f'{word}: the verb that is meant', None if p.returncode == 2 and f"did you mean 'xenflame {near}'".encode() in p.stderr else p.stderr)
