@@ -54,6 +54,13 @@ struct edge {
 
 #define NOT_IN_SLOT UINT32_MAX
 
+/* The symbolizer's answer, for addresses that are asked for again below other callers. */
+struct answer {
+	u64 addr, how;
+	u32 pid, answer;
+	bool used;
+};
+
 #define STEM 16
 
 #define PENDING 7u /* samples, a power of two less one */
@@ -158,7 +165,8 @@ struct pipeline {
 	VEC(struct edge) first_edges;   /* by parent: the first one made; child 0: none */
 	VEC(struct edge) edges;         /* the others */
 	VEC(struct root_entry) roots;
-	VEC(frame_id) root_frames; /* outermost first */
+	VEC(frame_id) root_frames;   /* outermost first */
+	struct answer answers[2048]; /* one for each hash */
 	VEC(u32) frames; /* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
 	VEC(struct text_known) text_known; /* by id of a text frame */
 	VEC(frame_id) text_frames;         /* outermost first */
@@ -432,28 +440,42 @@ static node_id add_answer(struct pipeline *p, node_id parent, u32 answer, u64 ad
 	return add_frames(p, parent, frames, n, addr);
 }
 
-static node_id resolve_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a)
+/* Generation, space and kind of an address. */
+static u64 how(const struct perf_addr *a, u64 gen)
 {
+	return gen << 8 | (u64)a->space << 4 | a->kind;
+}
+
+static node_id resolve_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a,
+			    u64 gen)
+{
+	struct answer key = { .addr = a->addr, .how = how(a, gen), .pid = pid },
+		      *known = &p->answers[hash_u64(a->addr) % ARRAY_SIZE(p->answers)];
 	enum addr_kind kind = a->kind;
 
-	if (a->space == SPACE_HV && kind == ADDR_RETURN && !sym_hv_is_return(p->sym, a->addr))
-		kind = ADDR_EXACT;
-	return add_answer(p, parent, sym_answer(p->sym, a->space, pid, a->addr, kind), a->addr);
+	if (known->addr != key.addr || known->how != key.how || known->pid != key.pid ||
+	    !known->used) {
+		if (a->space == SPACE_HV && kind == ADDR_RETURN &&
+		    !sym_hv_is_return(p->sym, a->addr))
+			kind = ADDR_EXACT;
+		key.answer = sym_answer(p->sym, a->space, pid, a->addr, kind);
+		key.used = true;
+		*known = key;
+	}
+	return add_answer(p, parent, known->answer, a->addr);
 }
 
 static node_id add_addr(struct pipeline *p, node_id parent, u32 pid, const struct perf_addr *a,
 			u64 gen)
 {
-	struct edge_key k = { .addr = a->addr,
-			      .how = gen << 8 | (u64)a->space << 4 | a->kind,
-			      .parent = parent };
+	struct edge_key k = { .addr = a->addr, .how = how(a, gen), .parent = parent };
 	node_id child;
 	u64 hash;
 
 	child = find_edge(p, &k, &hash);
 	if (LIKELY(child != INDEX_NONE))
 		return child;
-	child = resolve_addr(p, parent, pid, a);
+	child = resolve_addr(p, parent, pid, a, gen);
 	add_edge(p, &k, hash, child);
 	return child;
 }
@@ -1298,7 +1320,8 @@ static struct known_chain learn_chain(struct pipeline *p, struct pending_chain *
 		if (chain_slot_used(slot)) {
 			k = get_known(p, slot);
 			/* No other chain has this leaf there: an edge would not be used again. */
-			k.node = resolve_addr(p, k.node, user ? s->pid : SYM_KERNEL_PID, &w->leaf);
+			k.node = resolve_addr(p, k.node, user ? s->pid : SYM_KERNEL_PID, &w->leaf,
+					      user ? w->gen_user : w->gen_kernel);
 			if (user && is_broken(p, k.node))
 				k.flags |= CHAIN_BROKEN;
 			return k;
