@@ -161,6 +161,10 @@ void pd_ahead_start(struct pd *pd)
 		pd->ahead_from = UINT64_MAX;
 		return;
 	}
+	if (!pd_file_ordinary(pd, f)) {
+		pd->ahead_from = f->pos + piece(pd);
+		return;
+	}
 	a = xcalloc(1, sizeof(*a));
 	a->pd = pd;
 	pthread_mutex_init(&a->lock, NULL);

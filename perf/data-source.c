@@ -491,7 +491,11 @@ bool pd_file_ordinary(const struct pd *pd, const struct pd_file *f)
 {
 	struct pd_rec rec = { .p = f->in->map + f->pos };
 
-	if (f->end - f->pos < 8)
+#ifdef HAVE_ZSTD
+	if (zstd_pending(f))
+		return false;
+#endif
+	if (f->end - f->pos < 8 || f->unpacked.block != BLOCK_NONE)
 		return false;
 	pd_rec_header(pd, &rec);
 	if (rec.size < 8 || rec.size > f->end - f->pos)
