@@ -158,6 +158,7 @@ struct pipeline {
 		u32 event;
 		struct perf_addr leaf;
 		u64 gen_user, gen_kernel;
+		u64 head;
 		u64 key[2], outer[2]; /* outer: of the chain without its leaf, once it is parted */
 		const struct perf_sample *sample;
 	} pending[PENDING];
@@ -1298,8 +1299,10 @@ static void part_leaf(struct pending_chain *w)
 	w->has_leaf = perf_chain_leaf(s, &at, &w->leaf);
 	if (!w->has_leaf)
 		return;
+	memcpy(w->outer, s->hash.rest, sizeof(w->outer));
 	hash_extend(w->outer, at ? s->chain[0] : 0);
 	hash_extend(w->outer, w->leaf.space);
+	hash_extend(w->outer, w->head);
 	w->outer[1] |= 1;
 }
 
@@ -1389,13 +1392,9 @@ static void look_again(struct pipeline *p, struct pending_chain *w)
  */
 static void take_chain(struct pipeline *p, const struct perf_sample *s, u32 event)
 {
-	u64 outer[2] = { s->hash[0], s->hash[1] }, key[2];
-	u32 top = perf_chain_top(s->chain, s->chain_nr), i;
+	u64 key[2] = { s->hash.whole[0], s->hash.whole[1] }, head = head_of(p, s, event);
 
-	hash_extend(outer, head_of(p, s, event));
-	memcpy(key, outer, sizeof(key));
-	for (i = 0; i < top; i++)
-		hash_extend(key, s->chain[i]);
+	hash_extend(key, head);
 	key[1] |= 1;
 	chain_table_prefetch(&p->whole, key);
 	if (p->pending_end - p->pending_first == PENDING) {
@@ -1404,10 +1403,10 @@ static void take_chain(struct pipeline *p, const struct perf_sample *s, u32 even
 	}
 	p->pending[p->pending_end++ % PENDING] =
 		(struct pending_chain){ .event = event,
+					.head = head,
 					.gen_user = p->gen_user,
 					.gen_kernel = p->gen_kernel,
 					.key = { key[0], key[1] },
-					.outer = { outer[0], outer[1] },
 					.sample = s };
 	if (!s->chain_stays)
 		take_pending(p);

@@ -142,12 +142,17 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s)
 		c->root = ROOT_COMM;
 }
 
-void perf_chain_hash(const u64 *chain, u32 nr, u64 seed, u64 hash[2])
+struct perf_chain_hash perf_chain_hash(const u64 *chain, u32 nr, u64 seed)
 {
-	u32 top = perf_chain_top(chain, nr);
+	u32 top = perf_chain_top(chain, nr), i;
+	struct perf_chain_hash h;
 
-	hash[0] = hash_bytes_checked(top ? chain + top : chain, (nr - top) * sizeof(*chain), seed,
-				     &hash[1]);
+	h.rest[0] = hash_bytes_checked(top ? chain + top : chain, (nr - top) * sizeof(*chain), seed,
+				       &h.rest[1]);
+	memcpy(h.whole, h.rest, sizeof(h.whole));
+	for (i = 0; i < top; i++)
+		hash_extend(h.whole, chain[i]);
+	return h;
 }
 
 bool perf_chain_leaf(const struct perf_sample *s, u32 *at, struct perf_addr *leaf)

@@ -69,9 +69,10 @@ static void hash_chain(const struct pd *pd, struct pd_ready *r)
 	const u8 *p = r->e.rec;
 	const struct pd_attr *a;
 	u32 size = ld16(p + 6, false);
+	const u64 *chain;
 	u64 nr;
 
-	memset(r->hash, 0, sizeof(r->hash));
+	r->hashed = false;
 	if (ld32(p, false) != REC_SAMPLE || r->e.event >= pd->attrs.n || (uintptr_t)p & 7 ||
 	    !pd->r->opts.seed)
 		return;
@@ -79,10 +80,12 @@ static void hash_chain(const struct pd *pd, struct pd_ready *r)
 	if (!a->chain_off || a->chain_off + 8u > size ||
 	    a->sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_BRANCH_STACK))
 		return;
-	nr = ld64(p + a->chain_off, false);
-	if (nr <= (size - a->chain_off - 8) / 8)
-		perf_chain_hash((const u64 *)(const void *)(p + a->chain_off + 8), (u32)nr,
-				pd->r->opts.seed, r->hash);
+	chain = (const u64 *)(const void *)(p + a->chain_off + 8);
+	nr = chain[-1];
+	if (nr > (size - a->chain_off - 8) / 8 || pd_chain_is_deferred(chain, (u32)nr))
+		return;
+	r->hashed = true;
+	r->hash = perf_chain_hash(chain, (u32)nr, pd->r->opts.seed);
 }
 
 /* Records up to the end of a batch; false at the thread's end. */

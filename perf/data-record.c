@@ -372,8 +372,7 @@ static void deferred_room(struct pd *pd)
 /* Keeps a sample for later. False when it is to be given now. */
 static bool defer(struct pd *pd, const struct pd_entry *e, const struct perf_sample *s)
 {
-	if (s->chain_nr < 2 || s->chain[s->chain_nr - 2] != PERF_CONTEXT_USER_DEFERRED ||
-	    s->tid == PERF_NO_PID)
+	if (!pd_chain_is_deferred(s->chain, s->chain_nr) || s->tid == PERF_NO_PID)
 		return false;
 	if (pd->deferred.n >= PD_MAX_DEFERRED)
 		deferred_room(pd);
@@ -494,7 +493,7 @@ static u64 offset_of(const struct pd *pd, const struct pd_entry *e)
 static void hash_chain(const struct pd *pd, struct perf_sample *s)
 {
 	if (pd->r->opts.seed && !s->user_abi && !s->lbr_nr)
-		perf_chain_hash(s->chain, s->chain_nr, pd->r->opts.seed, s->hash);
+		s->hash = perf_chain_hash(s->chain, s->chain_nr, pd->r->opts.seed);
 }
 
 bool pd_owed(struct pd *pd, struct perf_item *item)
@@ -580,14 +579,15 @@ bool pd_decode(struct pd *pd, const struct pd_ready *r, struct perf_item *item)
 		item->sample.offset = offset_of(pd, e);
 		item->sample.chain_stays = e->block == BLOCK_NONE && !swap &&
 					   !((uintptr_t)e->rec & 7);
-		if (UNLIKELY(defer(pd, e, &item->sample))) {
+		if (r->hashed) {
+			/* Then the end of the chain need not be looked at here. */
+			item->sample.hash = r->hash;
+		} else if (UNLIKELY(defer(pd, e, &item->sample))) {
 			pd->group.nr = 0;
 			return false;
-		}
-		if (r->hash[0] | r->hash[1])
-			memcpy(item->sample.hash, r->hash, sizeof(r->hash));
-		else
+		} else {
 			hash_chain(pd, &item->sample);
+		}
 		return give_sample(pd, e->event, item);
 	case REC_MMAP:
 	case REC_MMAP2:

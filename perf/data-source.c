@@ -101,20 +101,6 @@ static const u8 *stream_p(const struct pd *pd, const struct pd_stream *s)
 	return pd->blocks.v[s->block].p + s->at;
 }
 
-u64 pd_rec_offset(const struct pd *pd, const struct pd_file *f, const u8 *p, u32 block)
-{
-	if (block != BLOCK_NONE)
-		return pd->blocks.v[block].pos + (u64)(p - pd->blocks.v[block].p);
-	return (u64)(p - f->in->map);
-}
-
-void pd_rec_header(const struct pd *pd, struct pd_rec *rec)
-{
-	rec->type = ld32(rec->p, pd->swap);
-	rec->misc = ld16(rec->p + 4, pd->swap);
-	rec->size = ld16(rec->p + 6, pd->swap);
-}
-
 /* Whether the range has become large enough to be given back. */
 static bool range_add(struct pd_range *r, u64 low, u64 high, u64 bytes)
 {

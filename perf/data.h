@@ -214,7 +214,8 @@ struct pd_queue {
 /* A record whose turn it is. */
 struct pd_ready {
 	struct pd_entry e;
-	u64 hash[2]; /* of a sample's chain, where it is at `chain_off`; {0, 0}: not known */
+	bool hashed; /* it is a sample, and this is of its chain, which is whole */
+	struct perf_chain_hash hash;
 };
 
 struct pd_deferred {
@@ -351,6 +352,29 @@ static inline u64 ld64(const u8 *p, bool swap)
 	return swap ? __builtin_bswap64(v) : v;
 }
 
+/* Whether the user part of a chain comes later. */
+static inline bool pd_chain_is_deferred(const u64 *chain, u32 nr)
+{
+	return nr >= 2 && chain[nr - 2] == PERF_CONTEXT_USER_DEFERRED;
+}
+
+/* Fills in type, misc, size. */
+static inline void pd_rec_header(const struct pd *pd, struct pd_rec *rec)
+{
+	rec->type = ld32(rec->p, pd->swap);
+	rec->misc = ld16(rec->p + 4, pd->swap);
+	rec->size = ld16(rec->p + 6, pd->swap);
+}
+
+/* Where a record lies, for messages. */
+static inline u64 pd_rec_offset(const struct pd *pd, const struct pd_file *f, const u8 *p,
+				u32 block)
+{
+	if (block != BLOCK_NONE)
+		return pd->blocks.v[block].pos + (u64)(p - pd->blocks.v[block].p);
+	return (u64)(p - f->in->map);
+}
+
 /* data-header.c: the file header, attrs, feature sections. */
 int pd_header_read(struct pd *pd, struct pd_file *f, struct error *err) MUST_CHECK;
 void pd_feature(struct pd *pd, u64 id, const u8 *p, size_t n);
@@ -385,10 +409,6 @@ bool pd_file_ordinary(const struct pd *pd, const struct pd_file *f);
 /* So many bytes of records in a range were given out: memory of a mapped file that has been passed
  * is given back. */
 void pd_file_given(struct pd_file *f, u64 low, u64 high, u64 bytes);
-/* Fills in type, misc, size. */
-void pd_rec_header(const struct pd *pd, struct pd_rec *rec);
-/* Where a record lies, for messages. */
-u64 pd_rec_offset(const struct pd *pd, const struct pd_file *f, const u8 *p, u32 block);
 
 /* data-order.c */
 void pd_queue_add(struct pd *pd, const struct pd_entry *e);

@@ -405,6 +405,8 @@ static void progress(struct pd *pd)
 
 static void let_go(struct pd *pd)
 {
+	if (pd->cur_block == BLOCK_NONE)
+		return;
 	pd_block_unref(pd, pd->cur_block);
 	pd->cur_block = BLOCK_NONE;
 }
@@ -475,7 +477,7 @@ static enum pd_found next_record(struct pd *pd, struct pd_ready *r, struct error
 		pd_ahead_start(pd);
 	if (pd->ahead && pd_ahead_next(pd, r))
 		return PD_FOUND;
-	memset(r->hash, 0, sizeof(r->hash));
+	r->hashed = false;
 	found = pd_find(pd, &r->e, false, err);
 	if (found == PD_FOUND && r->e.block == BLOCK_NONE) {
 		struct pd_file *f = pd->files.v[r->e.file];
@@ -494,7 +496,7 @@ static int pd_next(struct perf_reader *r, struct perf_item *item, struct error *
 	struct pd_ready ready;
 
 	for (;;) {
-		if (pd_owed(pd, item))
+		if ((pd->group.nr || pd->emit.n) && pd_owed(pd, item))
 			return 1;
 		let_go(pd);
 		switch (next_record(pd, &ready, err)) {

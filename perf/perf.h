@@ -45,6 +45,11 @@ enum perf_item_type {
 	ITEM_KSYMBOL, /* a kernel symbol came (BPF program, trampoline) or went */
 };
 
+/* Of a chain: of all its entries, and of all but those on its top (perf_chain_top()). */
+struct perf_chain_hash {
+	u64 whole[2], rest[2];
+};
+
 /*
  * A sample.  All pointers are borrowed until the next perf_next().
  *
@@ -79,8 +84,8 @@ struct perf_sample {
 	const u64 *chain;
 	u32 chain_nr;
 	bool chain_stays; /* where it is until perf_close(); else until the next item */
-	u64 hash[2];      /* of the chain, by perf_chain_hash(); with perf_opts.seed only, and only
-			     of samples without registers and LBR */
+	/* With perf_opts.seed only, and only of samples without registers and LBR. */
+	struct perf_chain_hash hash;
 	u64 offset; /* of its record in a perf.data that is read in place (of a folder: in its files
 		       one behind the other, `data` first); 0: not known */
 
@@ -288,13 +293,13 @@ void perf_chain_classify(struct perf_chain *c, const struct perf_sample *s);
  */
 bool perf_chain_leaf(const struct perf_sample *s, u32 *at, struct perf_addr *leaf);
 
-/* The entries of a chain that tell where the sample was taken: a marker, and the leaf. */
+/* The entries of a chain that tell where the sample was taken: a marker, and the leaf. Samples of
+ * one function mostly differ in them alone. */
 static inline u32 perf_chain_top(const u64 *chain, u32 nr)
 {
 	return nr < 2 ? 0 : chain[0] >= PERF_CONTEXT_MAX ? 2 : 1;
 }
-/* Of all entries but these: samples of one function mostly differ in them alone. */
-void perf_chain_hash(const u64 *chain, u32 nr, u64 seed, u64 hash[2]);
+struct perf_chain_hash perf_chain_hash(const u64 *chain, u32 nr, u64 seed);
 
 /* ---- a perf.data without stack dumps: strip.c ---- */
 

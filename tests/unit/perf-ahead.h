@@ -50,7 +50,7 @@ static inline bool same_sample(const struct ahead_side *x, const struct ahead_si
 	       a->event == b->event && a->machine_pid == b->machine_pid && a->vcpu == b->vcpu &&
 	       a->cpumode == b->cpumode && a->cut == b->cut && a->not_x86_64 == b->not_x86_64 &&
 	       a->chain_nr == b->chain_nr && a->chain_stays == b->chain_stays &&
-	       a->hash[0] == b->hash[0] && a->hash[1] == b->hash[1] && a->offset == b->offset &&
+	       !memcmp(&a->hash, &b->hash, sizeof(a->hash)) && a->offset == b->offset &&
 	       a->user_abi == b->user_abi && a->user_mask == b->user_mask &&
 	       a->stack_size == b->stack_size && a->lbr_nr == b->lbr_nr && a->lbr_to == b->lbr_to &&
 	       !strcmp(strtab_get(&x->strings, a->comm), strtab_get(&y->strings, b->comm)) &&
