@@ -33,10 +33,11 @@
 struct elf_symbol {
 	u64 lo;
 	u32 size;          /* 0: a label */
-	u32 rank;          /* greater is better among symbols that start together */
+	u32 rank;          /* greater is better; known of those that start together */
 	const char *name;  /* borrowed from the file */
 	const char *file;  /* STT_FILE before a local symbol: a hint, or NULL */
 	str_id raw, shown; /* 0: not made yet */
+	u8 info;           /* st_info */
 	bool data;         /* in a section with code, but no code: where a label before it ends */
 	bool stub;         /* of the PLT: name is the callee's */
 };
@@ -333,7 +334,9 @@ static int open_file(struct elf_file *e, struct error *err)
 {
 	struct file_map map;
 	enum packing kind;
+	u8 head[18] = { 0 };
 	struct stat st;
+	ssize_t n;
 	bool rel;
 	int r = 0;
 
@@ -345,16 +348,20 @@ static int open_file(struct elf_file *e, struct error *err)
 		return error_errno(err, "'%s'", e->f.path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, "'%s': not a regular file", e->f.path);
-	if (file_map_open(&map, e->f.path, 0, err))
-		return -1;
-	kind = unpack_kind(map.p, map.n);
-	rel = map.n > 18 && !memcmp(map.p, ELFMAG, SELFMAG) &&
-	      (map.p[16] == ET_REL || map.p[17] == ET_REL);
-	if (kind != PACKED_NOT)
-		r = unpack(kind, map.p, map.n, &e->image, e->f.path, err);
-	else if (rel && map.n <= UNPACK_MAX)
-		buf_put(&e->image, map.p, map.n);
-	file_map_close(&map);
+	n = pread(e->fd, head, sizeof(head), 0);
+	if (n < 0)
+		return error_errno(err, "'%s'", e->f.path);
+	kind = unpack_kind(head, (size_t)n);
+	rel = !memcmp(head, ELFMAG, SELFMAG) && (head[16] == ET_REL || head[17] == ET_REL);
+	if (kind != PACKED_NOT || rel) {
+		if (file_map_open(&map, e->f.path, 0, err))
+			return -1;
+		if (kind != PACKED_NOT)
+			r = unpack(kind, map.p, map.n, &e->image, e->f.path, err);
+		else if (map.n <= UNPACK_MAX)
+			buf_put(&e->image, map.p, map.n);
+		file_map_close(&map);
+	}
 	if (r)
 		return -1;
 	if (e->image.n) {
@@ -643,16 +650,18 @@ static bool is_no_name(const char *s)
 }
 
 /* Order of perf (choose_best_symbol), with functions before labels and edges last. */
-static u32 symbol_rank(const GElf_Sym *sym, const char *name)
+static u32 symbol_rank(const struct elf_symbol *s)
 {
-	u32 underscores = 0, len = (u32)strnlen(name, 255);
+	u32 underscores = 0, len = (u32)strnlen(s->name, 255);
 
-	while (name[underscores] == '_' && underscores < 15)
+	if (s->stub)
+		return 0;
+	while (s->name[underscores] == '_' && underscores < 15)
 		underscores++;
-	return (u32)(GELF_ST_TYPE(sym->st_info) != STT_OBJECT) << 17 |
-	       (u32)(GELF_ST_TYPE(sym->st_info) != STT_NOTYPE) << 16 | (u32)!is_marker(name) << 15 |
-	       (u32)(GELF_ST_BIND(sym->st_info) != STB_WEAK) << 14 |
-	       (u32)(GELF_ST_BIND(sym->st_info) != STB_LOCAL) << 13 | (15 - underscores) << 8 | len;
+	return (u32)(GELF_ST_TYPE(s->info) != STT_OBJECT) << 17 |
+	       (u32)(GELF_ST_TYPE(s->info) != STT_NOTYPE) << 16 | (u32)!is_marker(s->name) << 15 |
+	       (u32)(GELF_ST_BIND(s->info) != STB_WEAK) << 14 |
+	       (u32)(GELF_ST_BIND(s->info) != STB_LOCAL) << 13 | (15 - underscores) << 8 | len;
 }
 
 static int symbol_cmp(const void *pa, const void *pb)
@@ -695,6 +704,8 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 	str = strs->d_buf;
 	strn = strings_size(strs);
 	n = sh.sh_entsize ? data->d_size / sh.sh_entsize : 0;
+	/* Pages that nothing is written to cost nothing. */
+	vec_reserve(&e->syms, MIN(n, (size_t)1 << 16));
 	for (i = 1; i < n && i < INT32_MAX; i++) {
 		const char *name;
 		GElf_Sym sym;
@@ -729,8 +740,8 @@ static void load_symbols(struct elf_file *e, struct elf_file *from, size_t secti
 			 ((struct elf_symbol){
 				 .lo = lo + bias,
 				 .size = (u32)MIN(sym.st_size, UINT32_MAX),
-				 .rank = symbol_rank(&sym, name),
 				 .name = name,
+				 .info = sym.st_info,
 				 .data = type == STT_OBJECT,
 				 .file = GELF_ST_BIND(sym.st_info) == STB_LOCAL ? file : NULL }));
 	}
@@ -762,7 +773,7 @@ static void open_minidebug(struct elf_file *e)
 /* By address first, which is quick, then what starts together. */
 static void sort_symbols(struct elf_file *e)
 {
-	size_t n = e->syms.n, i, k;
+	size_t n = e->syms.n, i, j, k;
 	struct range *keys = xreallocarray(NULL, n, sizeof(*keys));
 	struct elf_symbol *sorted = xreallocarray(NULL, n, sizeof(*sorted));
 
@@ -774,6 +785,8 @@ static void sort_symbols(struct elf_file *e)
 	for (i = 0; i < n; i = k) {
 		for (k = i + 1; k < n && sorted[k].lo == sorted[i].lo; k++)
 			;
+		for (j = i; j < k && k - i > 1; j++)
+			sorted[j].rank = symbol_rank(&sorted[j]);
 		if (k - i > 1)
 			qsort(&sorted[i], k - i, sizeof(*sorted), symbol_cmp);
 	}
@@ -803,6 +816,7 @@ static void index_symbols(struct elf_file *e)
 	}
 	load_plt(e);
 	sort_symbols(e);
+	vec_reserve(&e->sized.r, e->syms.n);
 	for (i = 0; i < e->syms.n; i++) {
 		const struct elf_symbol *s = &e->syms.v[i];
 
