@@ -66,25 +66,25 @@ static bool plain_cfa(Dwarf_Frame *frame, struct cfi_row *row)
 static bool plain_register(Dwarf_Frame *frame, int reg, struct cfi_row *row)
 {
 	Dwarf_Op mem[3], *ops;
+	struct cfi_saved *s;
 	Dwarf_Sword off = 0;
 	size_t n, i = 1;
 
 	if (dwarf_frame_register(frame, reg, mem, &ops, &n))
 		return false;
 	if (!n) {
-		row->rule[reg] = ops ? CFI_UNDEFINED : CFI_SAME;
+		row->same |= (u32)!ops << reg;
 		return !ops || ops == mem;
 	}
 	if (ops[0].atom != DW_OP_call_frame_cfa)
 		return false;
+	s = &row->saved[row->nr_saved++];
 	if (i < n && ops[i].atom == DW_OP_plus_uconst)
 		off = (Dwarf_Sword)ops[i++].number;
-	row->rule[reg] = CFI_SAVED;
-	if (i < n && ops[i].atom == DW_OP_stack_value) {
-		row->rule[reg] = CFI_VALUE;
-		i++;
-	}
-	row->off[reg] = (int32_t)off;
+	s->reg = (u8)reg;
+	s->off = (int32_t)off;
+	s->is_value = i < n && ops[i].atom == DW_OP_stack_value;
+	i += s->is_value;
 	return i == n && fits(off);
 }
 

@@ -16,20 +16,21 @@
 #define CFI_REGS 17 /* of the psABI's numbers: general ones, then the return address */
 #define CFI_RA   16
 
-enum cfi_rule {
-	CFI_UNDEFINED,
-	CFI_SAME,
-	CFI_SAVED, /* at CFA + off */
-	CFI_VALUE, /* is CFA + off */
+/* A register of the caller that is saved at CFA + off, or is that. */
+struct cfi_saved {
+	int32_t off;
+	u8 reg;
+	bool is_value;
 };
 
 struct cfi_row {
 	u64 addr;
 	bool plain; /* else only libdwfl can unwind here, and all below is unset */
 	u8 cfa_reg;
+	u8 nr_saved;
 	int32_t cfa_off;
-	u8 rule[CFI_REGS];
-	int32_t off[CFI_REGS];
+	u32 same;                         /* bit i: register i has not changed */
+	struct cfi_saved saved[CFI_REGS]; /* by register; those in neither are undefined */
 };
 
 struct cfi;

@@ -265,13 +265,12 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
 
 static u64 word_at(const u8 *p, size_t width)
 {
-	u64 v = 0;
-	size_t i;
-
 	/* All machines that are unwound here are little-endian. */
-	for (i = 0; i < width; i++)
-		v |= (u64)p[i] << (8 * i);
-	return v;
+	u64 low = (u64)p[0] | (u64)p[1] << 8 | (u64)p[2] << 16 | (u64)p[3] << 24;
+
+	if (width == 4)
+		return low;
+	return low | (u64)p[4] << 32 | (u64)p[5] << 40 | (u64)p[6] << 48 | (u64)p[7] << 56;
 }
 
 static bool read_file(struct unwinders *u, u64 addr, size_t width, u64 *value)
@@ -503,54 +502,48 @@ struct plain {
 static void plain_step(struct unwinders *u, const struct cfi_row *row, const struct plain *in,
 		       struct plain *out)
 {
-	bool have_cfa = in->have >> row->cfa_reg & 1;
-	u64 cfa = in->reg[row->cfa_reg] + (u64)(s64)row->cfa_off;
+	u64 cfa = in->reg[row->cfa_reg] + (u64)(s64)row->cfa_off, at;
+	const struct cfi_saved *r, *end = row->saved + row->nr_saved;
 	Dwarf_Word v;
-	int i;
 
-	out->have = 0;
-	for (i = 0; i < CFI_REGS; i++) {
-		u64 at = cfa + (u64)(s64)row->off[i];
-
-		switch ((enum cfi_rule)row->rule[i]) {
-		case CFI_UNDEFINED: continue;
-		case CFI_SAME:
-			if (!(in->have >> i & 1))
-				continue;
-			v = in->reg[i];
-			break;
-		case CFI_SAVED:
-			if (!have_cfa || !memory_read(NULL, at, &v, u))
-				continue;
-			break;
-		case CFI_VALUE:
-			if (!have_cfa)
-				continue;
+	*out = *in;
+	out->have &= row->same;
+	if (!(in->have >> row->cfa_reg & 1))
+		return;
+	for (r = row->saved; r < end; r++) {
+		at = cfa + (u64)(s64)r->off;
+		if (r->is_value)
 			v = at;
-			break;
-		}
-		out->reg[i] = v;
-		out->have |= 1u << i;
+		else if (!memory_read(NULL, at, &v, u))
+			continue;
+		out->reg[r->reg] = v;
+		out->have |= 1u << r->reg;
 	}
 }
 
-static const struct cfi_row *plain_row(struct unwinders *u, u64 pc)
+/* Code that is mapped in one piece, and what unwinds it. */
+struct plain_place {
+	u64 start, end, bias;
+	struct cfi *cfi;
+};
+
+static bool plain_find(struct unwinders *u, u64 pc, struct plain_place *place)
 {
 	const struct mapping *map = mm_find(u->mm, pc);
-	const struct cfi_row *row;
 	struct elf_file *e;
-	u64 vaddr;
+	u64 vaddr, bias;
 
 	e = map ? module_elf(u->s, &u->s->modules.v[map->module]) : NULL;
 	if (!e || !offset_to_vaddr(e, map->pgoff, &vaddr))
-		return NULL;
+		return false;
+	bias = map->start - vaddr;
 	/* What libdwfl would not take as a module. */
-	if (map->start - vaddr + e->high <= map->start - vaddr + e->low)
-		return NULL;
+	if (bias + e->high <= bias + e->low)
+		return false;
 	if (!e->cfi)
 		e->cfi = cfi_new(e->elf);
-	row = cfi_find(e->cfi, pc - (map->start - vaddr));
-	return row->plain ? row : NULL;
+	*place = (struct plain_place){ map->start, map->end, bias, e->cfi };
+	return true;
 }
 
 /*
@@ -560,6 +553,7 @@ static const struct cfi_row *plain_row(struct unwinders *u, u64 pc)
 static bool plain_walk(struct unwinders *u)
 {
 	struct plain a = { .have = 0 }, b, *in = &a, *out = &b, *swap;
+	struct plain_place place = { 0 };
 	size_t i;
 	u64 pc = u->ip;
 
@@ -570,9 +564,13 @@ static bool plain_walk(struct unwinders *u)
 		    reg_value(u->regs, (unsigned int)i, &in->reg[x86_64_regs[i]]))
 			in->have |= 1u << x86_64_regs[i];
 	for (;;) {
-		const struct cfi_row *row = plain_row(u, u->n ? pc - 1 : pc);
+		u64 at = u->n ? pc - 1 : pc;
+		const struct cfi_row *row;
 
-		if (!row)
+		if ((at < place.start || at >= place.end) && !plain_find(u, at, &place))
+			return false;
+		row = cfi_find(place.cfi, at - place.bias);
+		if (!row->plain)
 			return false;
 		u->ran_out = false;
 		plain_step(u, row, in, out);
