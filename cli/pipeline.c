@@ -1781,20 +1781,21 @@ static int nothing_left(const struct pipeline *p, struct error *err)
 	struct buf b = BUF_INIT;
 	size_t i;
 
+	buf_plural(&b, "{its only sample does not pass|none of its %n samples passes} the filters",
+		   p->filtered, "");
 	if (p->opts->cpu && p->without_cpu == p->filtered)
-		buf_puts(&b, "; they have no CPU number (perf record --sample-cpu)");
+		buf_puts(&b, "; no CPU number in it (perf record --sample-cpu)");
 	if (p->time.set && m->first_time == PERF_NO_TIME)
-		buf_puts(&b, "; they have no time");
+		buf_puts(&b, "; no times in it");
 	else if (p->time.set)
-		buf_printf(&b, "; their times are %.6f to %.6f", (double)m->first_time / 1e9,
+		buf_printf(&b, "; its times are %.6f to %.6f", (double)m->first_time / 1e9,
 			   (double)m->last_time / 1e9);
 	for (i = 0; i < OTHER_COMMS && p->other_comms[i]; i++)
 		buf_printf(&b, "%s'%s'", i ? ", " : "; commands in it: ",
 			   strtab_get(&p->run->strings, p->other_comms[i]));
 	if (i == OTHER_COMMS)
 		buf_puts(&b, " and perhaps others");
-	error_set(err, "'%s': none of its %" PRIu64 " samples passes the filters%s", input_title(p),
-		  p->filtered, buf_str(&b));
+	error_set(err, "'%s': %s", input_title(p), buf_str(&b));
 	buf_release(&b);
 	return -1;
 }

@@ -176,9 +176,8 @@ static void rest_is_lost(struct pd *pd, struct pd_file *f, const u8 *p, u64 n, u
 			more += (u64)r;
 	}
 	if (!more && !f->missing && is_text(p, (size_t)MIN(n, (u64)65536)))
-		diag_addf(pd->r->diag, DIAG_NOTE, 1,
-			  "'%s': %" PRIu64 " bytes of text behind the records left out",
-			  input_name(f->in), n);
+		diag_note(pd->r->diag, "'%s': %n byte{|s} of text behind the records left out", n,
+			  input_name(f->in));
 	else if (n + more + f->missing)
 		diag_addf(pd->r->diag, DIAG_TRUNCATED, n + more + f->missing,
 			  "'%s': no whole record at offset 0x%" PRIx64, input_name(f->in), offset);

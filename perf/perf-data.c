@@ -68,16 +68,13 @@ static void tell(struct pd *pd)
 		diag_add(d, DIAG_UNKNOWN_ID, pd->unknown_ids + pd->unknown_members, NULL);
 	if (pd->out_of_order)
 		diag_add(d, DIAG_OUT_OF_ORDER, pd->out_of_order, NULL);
-	if (pd->throttled)
-		diag_addf(d, DIAG_NOTE, 1,
-			  "the kernel throttled sampling %" PRIu64
-			  " times: samples are missing there; record with a lower frequency (-F)",
-			  pd->throttled);
-	if (pd->traces)
-		diag_addf(d, DIAG_NOTE, 1,
-			  "%" PRIu64
-			  " pieces of processor trace (AUX) left out: only samples are drawn",
-			  pd->traces);
+	diag_note(
+		d,
+		"the kernel throttled sampling %n time{|s}: samples are missing there; record with "
+		"a lower frequency (-F)",
+		pd->throttled, "");
+	diag_note(d, "%n piece{|s} of processor trace (AUX) left out: only samples are drawn",
+		  pd->traces, "");
 	if (pd->r->meta.lost)
 		diag_add(d, DIAG_LOST, pd->r->meta.lost, NULL);
 }

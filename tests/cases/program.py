@@ -296,6 +296,8 @@ def main():
     for name, said in (('text', rb'^Flame graph: samples, 1 sample\n'), ('svg', rb'<title>all \(1 sample, 100%\)')):
         p = run(one, f'--format={name}', '--fail-if=hv_depth_1>5%', '-o', '-')
         check(f'one sample, as {name}', None if re.search(said, p.stdout) and b' (1 of 1 sample), ' in p.stderr else (p.stdout[-300:], p.stderr))
+    p = run(one, '--comm=y', '--format=text', '-o', '-')
+    check('the only sample is filtered', None if p.returncode == 1 and b"its only sample does not pass the filters" in p.stderr else p.stderr)
     told = os.path.join(tmp, 'told.txt')
     with open(told, 'w', encoding='ascii') as f:
         f.write('# ========\n# hostname : box\n# os release : 6.1.2\n# nrcpus avail : 3\n#\n' + ''.join(
