@@ -18,8 +18,8 @@
 #include "perf/text.h"
 
 struct folded {
-	struct text_pipe *pipe;
-	unsigned decimals; /* weights are scaled by 10^decimals */
+	struct text_pipe *pipe; /* first, for text_reader_next() */
+	unsigned decimals;      /* weights are scaled by 10^decimals */
 	bool two;
 };
 
@@ -509,29 +509,11 @@ static int folded_open(struct perf_reader *r, struct error *err)
 	return 0;
 }
 
-static int folded_next(struct perf_reader *r, struct perf_item *item, struct error *err)
-{
-	struct folded *f = r->priv;
-
-	return text_pipe_next(f->pipe, item, err);
-}
-
-static void folded_close(struct perf_reader *r)
-{
-	struct folded *f = r->priv;
-
-	if (!f)
-		return;
-	text_pipe_free(f->pipe);
-	text_frames_free(r->text);
-	free(f);
-}
-
 const struct perf_format format_folded = {
 	.name = "folded",
 	.title = "folded",
 	.probe = folded_probe,
 	.open = folded_open,
-	.next = folded_next,
-	.close = folded_close,
+	.next = text_reader_next,
+	.close = text_reader_close,
 };

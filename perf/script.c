@@ -49,7 +49,7 @@ struct script_worker {
 };
 
 struct script {
-	struct text_pipe *pipe;
+	struct text_pipe *pipe; /* first, for text_reader_next() */
 	bool no_hv_range; /* of another architecture than x86: addresses do not tell the hypervisor
 			   */
 };
@@ -1386,29 +1386,11 @@ static int script_open(struct perf_reader *r, struct error *err)
 	return 0;
 }
 
-static int script_next(struct perf_reader *r, struct perf_item *item, struct error *err)
-{
-	struct script *sc = r->priv;
-
-	return text_pipe_next(sc->pipe, item, err);
-}
-
-static void script_close(struct perf_reader *r)
-{
-	struct script *sc = r->priv;
-
-	if (!sc)
-		return;
-	text_pipe_free(sc->pipe);
-	text_frames_free(r->text);
-	free(sc);
-}
-
 const struct perf_format format_perf_script = {
 	.name = "perf-script",
 	.title = "perf script",
 	.probe = script_probe,
 	.open = script_open,
-	.next = script_next,
-	.close = script_close,
+	.next = text_reader_next,
+	.close = text_reader_close,
 };

@@ -499,6 +499,24 @@ void text_pipe_free(struct text_pipe *tp)
 	free(tp);
 }
 
+int text_reader_next(struct perf_reader *r, struct perf_item *item, struct error *err)
+{
+	struct text_pipe *const *pipe = r->priv;
+
+	return text_pipe_next(*pipe, item, err);
+}
+
+void text_reader_close(struct perf_reader *r)
+{
+	struct text_pipe *const *pipe = r->priv;
+
+	if (!pipe)
+		return;
+	text_pipe_free(*pipe);
+	text_frames_free(r->text);
+	free(r->priv);
+}
+
 /* ---- fetching and cutting ---- */
 
 /* End of the piece that starts at text, of n bytes that are there; `last`: no more come. 0: more

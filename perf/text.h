@@ -160,6 +160,11 @@ int text_pipe_next(struct text_pipe *tp, struct perf_item *item, struct error *e
 void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why);
 void text_pipe_free(struct text_pipe *tp);
 
+/* next and close of a reader whose private data begin with a struct text_pipe * and own nothing
+ * else. */
+int text_reader_next(struct perf_reader *r, struct perf_item *item, struct error *err);
+void text_reader_close(struct perf_reader *r);
+
 /* Index of an event of that name in meta.events, made when new. */
 u32 text_event(struct perf_reader *r, const char *name, size_t n);
 /* Takes a sample into first_time, last_time and the event's count. */
