@@ -292,8 +292,10 @@ static void number_stacks(struct text_worker *w, struct text_piece *piece)
 		s = &piece->samples.v[i - 2 * AHEAD];
 		h = w->hashes.v + 2 * (i - 2 * AHEAD);
 		if (stacks_add(&w->stacks, h[0], h[1], &id)) {
-			memmove(piece->chain.v + end, piece->chain.v + s->chain,
-				s->chain_nr * sizeof(*piece->chain.v));
+			/* A piece of samples without frames has no array. */
+			if (s->chain_nr)
+				memmove(piece->chain.v + end, piece->chain.v + s->chain,
+					s->chain_nr * sizeof(*piece->chain.v));
 		} else {
 			s->chain_nr = 0;
 		}
