@@ -461,6 +461,12 @@ out:
 	return ret;
 }
 
+void input_in_order(struct input *in)
+{
+	if (in->map)
+		madvise((void *)(uintptr_t)in->map, (size_t)in->size, MADV_SEQUENTIAL);
+}
+
 void input_drop_range(struct input *in, u64 from, u64 upto)
 {
 	u64 page = (u64)sysconf(_SC_PAGESIZE);

@@ -173,6 +173,7 @@ static int pd_open(struct perf_reader *r, struct error *err)
 		return error_set(err, "'%s': no perf.data magic at offset 0x0", input_name(&r->in));
 	if (pd_header_read(pd, f, err))
 		return -1;
+	input_in_order(&r->in);
 	pd_ahead_allow(pd);
 	return 0;
 }

@@ -40,6 +40,11 @@ ssize_t input_read(struct input *in, void *buf, size_t n, struct error *err) MUS
  */
 int input_map(struct input *in, struct error *damage, struct error *err) MUST_CHECK;
 /*
+ * Tells that the map is read once, from its beginning to its end: the system need not keep account
+ * of what is used of it, which takes longer than giving it back.
+ */
+void input_in_order(struct input *in);
+/*
  * Tells that map[0..upto) is not needed any more, so that memory does not grow with
  * the size of the file.
  */
