@@ -74,6 +74,15 @@ static enum codec codec_of(const u8 *p, size_t n)
 	return CODEC_NONE;
 }
 
+const char *input_packed_twice(const struct input *in)
+{
+	const struct input_stream *st = in->priv;
+
+	if (st->codec == CODEC_NONE || codec_of(in->head, in->head_n) == CODEC_NONE)
+		return NULL;
+	return codec_names[st->codec];
+}
+
 static ssize_t read_fd(struct input *in, void *p, size_t n, struct error *err)
 {
 	struct input_stream *st = in->priv;

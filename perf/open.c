@@ -61,6 +61,11 @@ static const struct perf_format *choose(struct perf_reader *r, struct error *err
 	}
 	if (best)
 		return best;
+	if (!r->in.is_dir && input_packed_twice(&r->in)) {
+		error_set(err, "'%s': packed twice: unpack it once by '%s -d'", input_name(&r->in),
+			  input_packed_twice(&r->in));
+		goto fail;
+	}
 	titles(&b, false);
 	error_set(err, "'%s': not a recording at offset 0x0: expected %s", input_name(&r->in),
 		  buf_str(&b));

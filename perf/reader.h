@@ -33,6 +33,8 @@ void input_close(struct input *in);
 /* Sequential bytes of a stream: > 0, 0 at the end, -1 on error (a damaged compressed stream names
  * its offset). */
 ssize_t input_read(struct input *in, void *buf, size_t n, struct error *err) MUST_CHECK;
+/* The program that packed what is packed once more inside; else NULL. */
+const char *input_packed_twice(const struct input *in);
 /*
  * Makes a stream that has not been read yet into a map, by way of a temporary
  * file ($TMPDIR). A damaged stream gives what was readable, and `damage` says

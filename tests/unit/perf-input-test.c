@@ -136,7 +136,7 @@ static void test_gzip(void)
 	u8 *packed;
 
 	recording(&o);
-	packed = xmalloc(o.n + 1000);
+	packed = xmalloc(2 * o.n + 2000);
 	n = pack(packed, o.n + 1000, o.p, o.n);
 	path = write_file("packed", packed, n);
 	result_open(&res, path);
@@ -144,6 +144,11 @@ static void test_gzip(void)
 	EQ(res.samples, 5000);
 	EQ(res.diag.entries.n, 0);
 	result_release(&res);
+	free(path);
+
+	m = pack(packed + n, o.n + 1000, packed, n);
+	path = write_file("twice", packed + n, m);
+	fails(path, "packed twice: unpack it once by 'gzip -d'");
 	free(path);
 
 	/* Two members one after the other, then padding. */
