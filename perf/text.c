@@ -369,6 +369,7 @@ struct text_pipe {
 	u64 offset;      /* of the next piece in the text */
 	struct buf rest; /* bytes of a stream behind the last cut */
 	bool eof;
+	bool in_line;            /* the piece cut last ends within a line */
 	struct error read_error; /* told when all that was readable is out */
 
 	struct text_piece *cur;
@@ -578,6 +579,17 @@ static size_t cut_stream(struct text_pipe *tp, struct buf *b)
 	return n;
 }
 
+/* The line that the piece before had begun was too long; it is told there. */
+static void skip_rest_of_line(struct text_pipe *tp, struct text_piece *p)
+{
+	const char *nl = memchr(p->p, '\n', (size_t)(p->end - p->p));
+	const char *next = nl ? nl + 1 : p->end;
+
+	p->start += (u64)(next - p->p);
+	p->p = next;
+	tp->in_line = !nl;
+}
+
 /* False: there is none. */
 static bool next_piece(struct text_pipe *tp, struct text_worker *w, struct text_piece *p)
 {
@@ -595,6 +607,10 @@ static bool next_piece(struct text_pipe *tp, struct text_worker *w, struct text_
 	p->end = p->p + n;
 	p->start = tp->offset;
 	tp->offset += n;
+	if (tp->in_line)
+		skip_rest_of_line(tp, p);
+	else if (n && p->end[-1] != '\n')
+		tp->in_line = in->map ? tp->offset < in->size : !tp->eof || tp->rest.n;
 	p->consumed = in->map ? tp->offset : in->consumed;
 	p->worker = (unsigned)(w - tp->workers);
 	return n;

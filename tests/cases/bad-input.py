@@ -213,6 +213,8 @@ def main():
         p = run('-', '--format=folded', '-o', '-', *args, stdin=many)
         total = p and sum(int(line.rsplit(b' ', 1)[1]) for line in p.stdout.splitlines())
         check(f'very many events: {what}', None if total == n and b"as 'other events'" in p.stderr else f'{total} samples')
+    p = run('-q', '-', '--format=folded', '-o', '-', stdin=b'x;y 5\na' + b';b' * (35 << 20) + b';c 1\nz 2\n')
+    check('a line of 70 MiB: none of it is taken for a stack', None if p and p.stdout == b'x;y 5\nz 2\n' else p and (p.returncode, p.stdout[-200:], p.stderr))
     expect_error('a filter that nothing passes', [path('sleep.data', small), '--comm=nobody'], ['none of its 7 samples', "commands in it: 'sleep'"])
     expect_error('a time that nothing passes', [path('sleep.data', small), '--time=1,2'], ['none of its 7 samples', r'times are 3696\.173032 to 3696\.173097'])
     expect_error('a time of text on standard input', ['-', '--time=+1,'], ['needs a file'], stdin=b'a;b 1\n')
