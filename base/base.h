@@ -542,6 +542,14 @@ char *path_join(const char *dir, const char *name);
 int parse_dec(const char **p, const char *end, u64 *v) MUST_CHECK;
 int parse_hex(const char **p, const char *end, u64 *v) MUST_CHECK;
 
+extern const u8 hex_digits[256]; /* values of digits and 1; 0: none */
+
+/* Value of a hexadecimal digit; -1: it is none. */
+static inline int hex_digit(char c)
+{
+	return (int)hex_digits[(u8)c] - 1;
+}
+
 /* Whether s[0..n) is valid UTF-8 without overlong forms and surrogates (RFC 3629). */
 bool utf8_valid(const char *s, size_t n);
 /*

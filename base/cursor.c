@@ -95,8 +95,7 @@ int parse_dec(const char **p, const char *end, u64 *v)
 	return 0;
 }
 
-/* Values of digits and 1; 0: none. */
-static const u8 hex_digits[256] = {
+const u8 hex_digits[256] = {
 	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
 	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
 	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,

@@ -2,20 +2,9 @@
 /* Names in folded stacks: an escape for the bytes that would be taken for the format's own. */
 #include "base/base.h"
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 static bool is_escape(const char *s, size_t n)
 {
-	return n >= 3 && s[0] == '%' && hex_value(s[1]) >= 0 && hex_value(s[2]) >= 0;
+	return n >= 3 && s[0] == '%' && hex_digit(s[1]) >= 0 && hex_digit(s[2]) >= 0;
 }
 
 /* Where the name's last word starts with its space, when that word could be read as a count; else
@@ -73,7 +62,7 @@ void folded_unescape(struct buf *b, const char *s, size_t n)
 		if (s == end)
 			break;
 		if (is_escape(s, (size_t)(end - s))) {
-			buf_putc(b, (char)(hex_value(s[1]) << 4 | hex_value(s[2])));
+			buf_putc(b, (char)(hex_digit(s[1]) << 4 | hex_digit(s[2])));
 			s += 3;
 		} else {
 			buf_putc(b, *s++);

@@ -56,17 +56,6 @@ struct script {
 
 /* ---- small things ---- */
 
-static inline int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* An address of 1-16 hexadecimal digits with a blank or the end behind it. NULL, or what is behind
  * it. */
 static const char *scan_addr(const char *p, const char *end, u64 *addr)

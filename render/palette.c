@@ -459,13 +459,6 @@ static struct rgb fixed_color(struct fixed_colors *fc, const struct buf *name, s
 
 /* ---- backgrounds ---- */
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'                 ? c - '0'
-	       : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-						    : -1;
-}
-
 static int parse_hex_color(const char *s, struct rgb *c)
 {
 	size_t n = strlen(s), i;
