@@ -312,8 +312,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 	size_t i;
 
 	fw->ends.n = fw->ids.n = 0;
-	if (!piece->start && end - p >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
-		p += 3;
+	if (!piece->start)
+		p = skip_bom(p, end);
 	for (; p < end; p = nl + 1, piece->lines++) {
 		struct text_sample s = {
 			.time = PERF_NO_TIME,
@@ -457,9 +457,7 @@ static int folded_probe(const u8 *head, size_t n, bool is_dir)
 
 	if (is_dir || memchr(head, 0, n))
 		return 0;
-	if (n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
-		p += 3;
-	for (; p < end && lines < 400; p = nl + 1) {
+	for (p = skip_bom(p, end); p < end && lines < 400; p = nl + 1) {
 		struct span stack, word;
 		struct number num;
 

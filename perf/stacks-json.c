@@ -5,20 +5,15 @@
 
 json_t *stacks_json_load(struct perf_reader *r, struct error *err)
 {
-	const char *p;
+	const char *p, *end;
 	json_error_t why;
 	json_t *root;
-	size_t n;
 
 	if (stacks_map(r, STACKS_JSON_MAX, err))
 		return NULL;
-	p = (const char *)r->in.map;
-	n = (size_t)r->in.size;
-	if (n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3)) {
-		p += 3;
-		n -= 3;
-	}
-	root = json_loadb(p, n, JSON_ALLOW_NUL, &why);
+	end = (const char *)r->in.map + r->in.size;
+	p = skip_bom((const char *)r->in.map, end);
+	root = json_loadb(p, (size_t)(end - p), JSON_ALLOW_NUL, &why);
 	if (!root)
 		error_set(err, "'%s': no JSON at line %d, column %d: %s", input_name(&r->in),
 			  why.line, why.column, why.text);

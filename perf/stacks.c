@@ -244,14 +244,8 @@ const char *stacks_json_head(const u8 *head, size_t n, bool is_dir, size_t *len)
 
 	if (is_dir)
 		return NULL;
-	if (n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3)) {
-		p += 3;
-		n -= 3;
-	}
-	while (n && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) {
-		p++;
-		n--;
-	}
+	p = skip_to_text(p, p + n);
+	n -= (size_t)(p - (const char *)head);
 	*len = n;
 	return n && *p == '{' ? p : NULL;
 }

@@ -573,14 +573,8 @@ static int svg_probe(const u8 *head, size_t n, bool is_dir)
 
 	if (is_dir)
 		return 0;
-	if (n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3)) {
-		p += 3;
-		n -= 3;
-	}
-	while (n && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) {
-		p++;
-		n--;
-	}
+	p = skip_to_text(p, p + n);
+	n -= (size_t)(p - (const char *)head);
 	if (n < 5 || *p != '<')
 		return 0;
 	if (memmem(p, n, "<script id=\"xenflame-data\"", 26))

@@ -46,6 +46,19 @@ static inline bool is_digit(char c)
 }
 struct span span_trim(struct span s);
 
+/* Behind the byte order mark that a text may begin with. */
+static inline const char *skip_bom(const char *p, const char *end)
+{
+	return end - p >= 3 && !memcmp(p, "\xef\xbb\xbf", 3) ? p + 3 : p;
+}
+/* The first byte that says something: behind white space, too. */
+static inline const char *skip_to_text(const char *p, const char *end)
+{
+	for (p = skip_bom(p, end); p < end && (is_blank(*p) || *p == '\n' || *p == '\r'); p++)
+		;
+	return p;
+}
+
 /* ---- frames ---- */
 
 /* A frame as a worker sees it; the strings live as long as the worker. */
