@@ -8,6 +8,8 @@
  * the first two to four digits of what they would be with zeros behind them.  digits85 are the
  * digits.  JSON strings have `<`, `>` and `&` escaped as \u00XX, so the text is the same in XML and
  * in HTML.
+ * A damaged gzip is told by its own sum.  The plain text has none: it is what people and programs
+ * may change, and a sum would refuse a file for a line that ends in CR LF since it was mailed.
  *
  * A column of whole numbers is a list of strings of one length: character i of string k is digit k
  * of item i to the base of 64, lowest first, as base64 writes digits.  Numbers that stand in one
