@@ -859,6 +859,15 @@ static u64 lost_of(const char *p, const char *end)
 	return l && !parse_dec(&l, end, &v) ? v : 0;
 }
 
+/* Most lines have no 'P': then a search for the whole word costs more than it finds. */
+static const char *find_record(const char *p, const char *end)
+{
+	while ((p = memchr(p, 'P', (size_t)(end - p))) &&
+	       !span_starts((struct span){ p, (size_t)(end - p) }, "PERF_RECORD_"))
+		p++;
+	return p;
+}
+
 /*
  * The first line of a sample.  Of several things that look like a time the first one with an event
  * behind it is taken (a comm can look like one, a payload too), else the last one.
@@ -872,7 +881,7 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 	u64 ns;
 
 	h->lost = 0;
-	c = memmem(p, (size_t)(end - p), "PERF_RECORD_", 12);
+	c = find_record(p, end);
 	if (c && (c == p || c[-1] == ' ')) {
 		/* In dumps (`-D`) "0x1f40 [0x30]: " stands before it, and the record may be told
 		 * again. */

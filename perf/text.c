@@ -319,8 +319,8 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 /* ---- the pipe ---- */
 
 #define PIECE ((size_t)1 << 20)
-/* What the kernel maps at once where one page is asked for: 64 KiB. */
-#define PAGES_AROUND ((u64)65536)
+/* Of a map that has been read so much is given back at once: each time stops all threads. */
+#define DROP ((u64)4 << 20)
 /* A record longer than this is cut wherever a line ends. */
 #define RECORD_MAX ((size_t)64 << 20)
 /* Pieces that are read before threads are worth their start. */
@@ -623,9 +623,6 @@ static void read_piece(struct text_pipe *tp, unsigned me, struct text_piece *p)
 	tp->ops->parse(w, p);
 	if (w->once)
 		number_stacks(w, p);
-	/* Pages come in groups: some before the piece, too. */
-	input_drop_range(&tp->r->in, p->start - MIN(p->start, PAGES_AROUND),
-			 p->start + (u64)(p->end - p->p));
 }
 
 void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why)
@@ -642,10 +639,14 @@ void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why)
 static bool work_on_piece(struct text_pipe *tp, unsigned me)
 {
 	struct text_piece *p = &tp->ring[tp->cut_nr % tp->n_ring];
+	u64 unread = tp->take_nr < tp->cut_nr ? tp->ring[tp->take_nr % tp->n_ring].start
+					      : tp->offset;
 	bool more;
 
 	tp->fetching = true;
 	pthread_mutex_unlock(&tp->lock);
+	if (unread >= tp->r->in.dropped + DROP)
+		input_drop(&tp->r->in, unread);
 	more = next_piece(tp, &tp->workers[me], p);
 	pthread_mutex_lock(&tp->lock);
 	tp->fetching = false;
