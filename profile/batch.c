@@ -195,13 +195,34 @@ static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed, unsign
 	pthread_cond_destroy(&s.more);
 }
 
+/* Many stacks become more: the room for them is large from here on, see xreallocarray(). */
+#define MANY_CODES  ((size_t)256 << 10)
+#define LARGE_CODES ((size_t)4 << 20)
+
+static void more_codes(struct profile_batch *b, size_t n)
+{
+	u32 *large;
+
+	if (b->codes.cap < MANY_CODES || b->codes.n + n > LARGE_CODES ||
+	    b->codes.cap >= LARGE_CODES) {
+		vec_reserve(&b->codes, n);
+		return;
+	}
+	large = xreallocarray(NULL, LARGE_CODES, sizeof(*large));
+	memcpy(large, b->codes.v, b->codes.n * sizeof(*large));
+	free(b->codes.v);
+	b->codes.v = large;
+	b->codes.cap = LARGE_CODES;
+}
+
 void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
 		       const frame_id *inner, u32 n_inner)
 {
 	u32 i, *code;
 
 	vec_push(&b->stacks, ((struct profile_stack){ .at = (u32)b->codes.n }));
-	vec_reserve(&b->codes, (size_t)n_outer + n_inner + 1);
+	if (b->codes.cap - b->codes.n < (size_t)n_outer + n_inner + 1)
+		more_codes(b, (size_t)n_outer + n_inner + 1);
 	code = b->codes.v + b->codes.n;
 	for (i = 0; i < n_outer; i++)
 		*code++ = outer[i] + 1;
