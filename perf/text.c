@@ -292,10 +292,8 @@ static void number_stacks(struct text_worker *w, struct text_piece *piece)
 		s = &piece->samples.v[i - 2 * AHEAD];
 		h = w->hashes.v + 2 * (i - 2 * AHEAD);
 		if (stacks_add(&w->stacks, h[0], h[1], &id)) {
-			/* A piece of samples without frames has no array. */
-			if (s->chain_nr)
-				memmove(piece->chain.v + end, piece->chain.v + s->chain,
-					s->chain_nr * sizeof(*piece->chain.v));
+			memmove(piece->chain.v + end, piece->chain.v + s->chain,
+				s->chain_nr * sizeof(*piece->chain.v));
 		} else {
 			s->chain_nr = 0;
 		}
@@ -387,6 +385,7 @@ static void piece_clear(struct text_piece *p)
 	p->lines = p->bad = p->bad_first = p->lost = p->rounded = 0;
 	p->bad_text[0] = 0;
 	p->annotated = p->done = false;
+	vec_reserve(&p->chain, 1); /* samples without frames point into it, too */
 }
 
 static void worker_init(struct text_worker *w, struct text_pipe *tp)

@@ -141,7 +141,7 @@ static inline bool dump_restore(struct dump_stacks *d, struct perf_sample *s)
 	k = &d->stacks.v[s->stack_nr];
 	if (s->chain_nr || k->event != s->event || k->comm != s->comm)
 		return false;
-	s->chain = d->chains.v + k->at;
+	s->chain = k->n ? d->chains.v + k->at : NULL;
 	s->chain_nr = k->n;
 	return true;
 }
