@@ -105,9 +105,26 @@ const u8 hex_digits[256] = {
 int parse_hex(const char **p, const char *end, u64 *v)
 {
 	const char *s = *p;
+	u32 high = 0, low = 0;
 	u64 r = 0;
-	u8 d;
+	u8 d, more;
+	int i;
 
+	/* 16 digits, as the kernel writes addresses: two halves that do not wait for each other. */
+	if (end - s >= 16 && hex_digits[(u8)s[15]]) {
+		for (i = 0; i < 8; i++) {
+			d = hex_digits[(u8)s[i]];
+			more = hex_digits[(u8)s[i + 8]];
+			if (!d || !more)
+				break;
+			high = high << 4 | (d - 1u);
+			low = low << 4 | (more - 1u);
+		}
+		if (i == 8) {
+			r = (u64)high << 32 | low;
+			s += 16;
+		}
+	}
 	for (; s < end && (d = hex_digits[(u8)*s]); s++) {
 		if (r >> 60)
 			return -1;

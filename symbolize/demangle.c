@@ -126,7 +126,8 @@ str_id demangle(struct strtab *strings, str_id raw, bool raw_names)
 		const char *text = demangle_cached(s, plt ? n - 4 : n);
 
 		if (text)
-			return strtab_addf(strings, "%s%s", text, plt ? "@plt" : "");
+			return plt ? strtab_addf(strings, "%s@plt", text)
+				   : strtab_adds(strings, text);
 	}
 #endif
 	return n == full ? raw : strtab_add(strings, s, n);

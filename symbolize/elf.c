@@ -856,9 +856,11 @@ static struct elf_symbol *find_symbol(struct elf_file *e, u64 addr)
 
 static str_id symbol_raw(struct elf_file *e, struct elf_symbol *s)
 {
+	size_t n = strnlen(s->name, MAX_NAME);
+
 	if (!s->raw)
-		s->raw = strtab_addf(e->f.opts.strings, "%.*s%s", (int)strnlen(s->name, MAX_NAME),
-				     s->name, s->stub ? "@plt" : "");
+		s->raw = s->stub ? strtab_addf(e->f.opts.strings, "%.*s@plt", (int)n, s->name)
+				 : strtab_add(e->f.opts.strings, s->name, n);
 	return s->raw;
 }
 

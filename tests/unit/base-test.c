@@ -158,6 +158,25 @@ static void test_text(void)
 	s = p = "ffff82D040200000 ";
 	EQ(parse_hex(&p, s + strlen(s), &v), 0);
 	EQ(v, 0xffff82d040200000ULL);
+	EQ(*p, ' ');
+	s = p = "0123456789abcdef";
+	EQ(parse_hex(&p, s + strlen(s), &v), 0);
+	EQ(v, 0x123456789abcdefULL);
+	OK(p == s + 16);
+	s = p = "00000000000000012"; /* a digit more, but no greater number */
+	EQ(parse_hex(&p, s + strlen(s), &v), 0);
+	EQ(v, 0x12);
+	s = p = "12345 789abcdef0"; /* digits where a longer number would have them */
+	EQ(parse_hex(&p, s + strlen(s), &v), 0);
+	EQ(v, 0x12345);
+	OK(p == s + 5);
+	s = p = "123456789a:cdef0";
+	EQ(parse_hex(&p, s + strlen(s), &v), 0);
+	EQ(v, 0x123456789aULL);
+	EQ(*p, ':');
+	s = p = "x23456789abcdef0";
+	EQ(parse_hex(&p, s + strlen(s), &v), -1);
+	OK(p == s);
 	s = p = "10000000000000000";
 	EQ(parse_hex(&p, s + strlen(s), &v), -1);
 
