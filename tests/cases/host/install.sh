@@ -25,7 +25,7 @@ root=$tmp/root$prefix
 [ -x "$root/bin/xenflame" ]
 check 'the program' $? "$(find "$tmp/root" -type f)"
 for verb in $("$XENFLAME" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
-	case $verb in render) page=xenflame.1 ;; *) page=xenflame-$verb.1 ;; esac
+	case $verb in render | help) page=xenflame.1 ;; *) page=xenflame-$verb.1 ;; esac
 	[ -s "$root/share/man/man1/$page" ]
 	check "$page" $? "$(ls "$root/share/man/man1")"
 done

@@ -82,7 +82,7 @@ if [ -n "$debian" ]; then
 		check "$package: position-independent, read-only relocations bound at the start, fortified, stack protected" $? "$(grep -E 'Type:|RELRO|FLAGS' "$tmp/elf")"
 		missing=
 		for verb in $("$XENFLAME" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
-			case $verb in render) page=xenflame.1.gz ;; *) page=xenflame-$verb.1.gz ;; esac
+			case $verb in render | help) page=xenflame.1.gz ;; *) page=xenflame-$verb.1.gz ;; esac
 			[ -s "$root/usr/share/man/man1/$page" ] || missing="$missing $page"
 		done
 		[ -z "$missing" ] && [ -s "$root/usr/share/bash-completion/completions/xenflame" ] && [ -s "$root/usr/share/doc/$package/copyright" ]
