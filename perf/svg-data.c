@@ -347,6 +347,9 @@ struct block {
 	struct buf texts; /* strings without the starts that they share, one behind the other */
 	VEC(size_t) text_ends;
 	u64_column shared;
+	struct buf odd_texts; /* whole strings that are not UTF-8, escaped as in folded stacks */
+	VEC(size_t) odd_ends;
+	u64_column odd; /* which strings these are */
 	VEC(str_id) strings;
 	VEC(u8) spaces;
 	u64_column name, suffix, module, file, line, space, flags; /* of frames */
@@ -395,6 +398,24 @@ static void get_strings(struct json *j, struct block *b)
 			vec_push(&b->text_ends, b->texts.n);
 		} while (!j->bad && eat(j, ','));
 		want(j, ']');
+	}
+	buf_release(&s);
+}
+
+static void get_odd_strings(struct json *j, struct block *b)
+{
+	struct buf s = BUF_INIT;
+
+	want(j, '{');
+	if (!eat(j, '}')) {
+		do {
+			vec_push(&b->odd, get_u64(j));
+			want(j, ':');
+			get_string(j, &s);
+			buf_put(&b->odd_texts, s.p, s.n);
+			vec_push(&b->odd_ends, b->odd_texts.n);
+		} while (!j->bad && eat(j, ','));
+		want(j, '}');
 	}
 	buf_release(&s);
 }
@@ -448,6 +469,8 @@ static void get_block(struct json *j, struct block *b)
 			get_strings(j, b);
 		else if (!strcmp(buf_str(&key), "shared"))
 			get_column(j, &b->shared);
+		else if (!strcmp(buf_str(&key), "bytes"))
+			get_odd_strings(j, b);
 		else if (!strcmp(buf_str(&key), "version"))
 			b->version = get_u64(j);
 		else if (!strcmp(buf_str(&key), "spaces"))
@@ -519,6 +542,16 @@ static int make_strings(struct perf_reader *r, struct block *b, struct error *er
 		buf_put(&s, b->texts.p + done, n);
 		done += n;
 		vec_push(&b->strings, strtab_add(r->strings, s.p, s.n));
+	}
+	for (i = done = 0; i < b->odd.n; i++) {
+		if (b->odd.v[i] >= b->strings.n) {
+			damaged(r, "string", i, err);
+			goto out;
+		}
+		buf_clear(&s);
+		folded_unescape(&s, b->odd_texts.p + done, b->odd_ends.v[i] - done);
+		done = b->odd_ends.v[i];
+		b->strings.v[b->odd.v[i]] = strtab_add(r->strings, s.p, s.n);
 	}
 	ret = 0;
 out:
@@ -693,10 +726,10 @@ int svg_read_data(struct perf_reader *r, const char *p, size_t n, bool encoded,
 	struct buf packed = BUF_INIT, text = BUF_INIT;
 	struct block b;
 	u64_column *const columns[] = {
-		&b.shared,   &b.name,      &b.suffix,     &b.module,    &b.file,
-		&b.line,     &b.space,     &b.flags,      &b.run,       &b.up,
-		&b.callee,   &b.more,      &b.fresh,      &b.self.leaf, &b.self.inner,
-		&b.self.gap, &b.base.leaf, &b.base.inner, &b.base.gap,
+		&b.shared,     &b.odd,      &b.name,      &b.suffix,     &b.module,
+		&b.file,       &b.line,     &b.space,     &b.flags,      &b.run,
+		&b.up,         &b.callee,   &b.more,      &b.fresh,      &b.self.leaf,
+		&b.self.inner, &b.self.gap, &b.base.leaf, &b.base.inner, &b.base.gap,
 	};
 	struct json j;
 	size_t i;
@@ -726,6 +759,8 @@ out:
 	buf_release(&b.event);
 	buf_release(&b.texts);
 	vec_release(&b.text_ends);
+	buf_release(&b.odd_texts);
+	vec_release(&b.odd_ends);
 	vec_release(&b.strings);
 	vec_release(&b.spaces);
 	vec_release(&b.nodes);

@@ -22,6 +22,8 @@
  * - spaces: names of spaces; frames.space are indices in it
  * - strings: strings[0] is ""; each without the characters that it has in common with the start of
  *   the one before, of which there are as many as the column `shared` says
+ * - bytes: {number in strings: the whole string as folded_escape() writes it}, for those that are
+ *   not UTF-8; left out when there are none
  * - frames: columns with one item a frame, sorted by function, space, module:
  *   - name: index in strings, each less the one before (the first less 0)
  *   - suffix: title of a box is strings[name] + strings[suffix] ("_[h]", ":file.c:12" ...)
@@ -520,6 +522,27 @@ static void put_frames(struct sink *s, struct used *u, const struct profile *p,
 	buf_release(&name);
 }
 
+/* Those that JSON cannot hold, for the reader that gives the names back as they were. */
+static void put_odd(struct buf *b, const struct used *u, const column *odd)
+{
+	struct buf escaped = BUF_INIT;
+	size_t i;
+
+	buf_puts(b, "\"bytes\":{");
+	for (i = 0; i < odd->n; i++) {
+		const struct string_ref *r = &u->strings.v[odd->v[i]];
+
+		buf_clear(&escaped);
+		folded_escape(&escaped, strtab_get(r->of, r->id), strtab_len(r->of, r->id));
+		buf_puts(b, i ? ",\n\"" : "\"");
+		buf_u64(b, odd->v[i]);
+		buf_puts(b, "\":");
+		put_str(b, escaped.p, escaped.n);
+	}
+	buf_puts(b, "},\n");
+	buf_release(&escaped);
+}
+
 /* Each without the start that it shares with the one before; cut between ASCII characters only, so
  * that a character is the same number of bytes and of a script's units. */
 static void put_strings(struct sink *s, const struct used *u)
@@ -527,7 +550,7 @@ static void put_strings(struct sink *s, const struct used *u)
 	struct buf *b = &s->text;
 	const char *before = "";
 	size_t before_n = 0, i;
-	column shared = { NULL, 0, 0 };
+	column shared = { NULL, 0, 0 }, odd = { NULL, 0, 0 };
 
 	buf_puts(b, "\"strings\":[");
 	for (i = 0; i < u->strings.n; i++) {
@@ -541,6 +564,8 @@ static void put_strings(struct sink *s, const struct used *u)
 		if (i)
 			buf_puts(b, ",\n");
 		put_str(b, p + k, n - k);
+		if (!utf8_valid(p, n))
+			vec_push(&odd, i);
 		before = p;
 		before_n = n;
 		sink_look(s);
@@ -548,7 +573,10 @@ static void put_strings(struct sink *s, const struct used *u)
 	buf_puts(b, "],\n");
 	put_column(s, "shared", &shared);
 	buf_puts(b, ",\n");
+	if (odd.n)
+		put_odd(b, u, &odd);
 	vec_release(&shared);
+	vec_release(&odd);
 }
 
 /* A call that has been seen: frame below frame (the root: number of frames). */

@@ -36,15 +36,21 @@ sed 's/$/\r/' "$tmp/names.folded" >"$tmp/crlf.folded"
 fold "$tmp/crlf.folded" "$tmp/out"
 same 'folded: CRLF' "$tmp/names.folded" "$tmp/out"
 
+# Two names that look the same, and one that shares its start with them.
+printf '%s\n' 'main;cafe;%fe;x%ff%81y%2541 3' 'main;caf%e8 2' 'main;caf%e9 1' >"$tmp/bytes.folded"
 printf '%s\n' 'a;b 1.5' 'a;c 2' 'd 0.125' >"$tmp/decimals.folded"
 printf '%s\n' 'a;b 1 3' 'a;c 2.5 0' 'd 5 5' >"$tmp/two.folded"
 printf '%s\n' 'a;b_[k];c_[i] 1' 'a;d_[j];e_[h];f_[g] 2' >"$tmp/marks.folded"
 printf '%s\n' 'a;b;h_[h] 1' 'a;b_[x] 2' >"$tmp/plain.folded"
-for kind in decimals two marks plain; do
+for kind in decimals two marks plain bytes; do
 	fold "$tmp/$kind.folded" "$tmp/out"
 	same "folded: $kind" "$tmp/$kind.folded" "$tmp/out"
 	"$XENFLAME" -q "$tmp/$kind.folded" -o "$tmp/p.svg" && fold "$tmp/p.svg" "$tmp/out"
 	same "SVG: $kind" "$tmp/$kind.folded" "$tmp/out"
+done
+for kind in names bytes; do
+	"$XENFLAME" -q "$tmp/$kind.folded" -o "$tmp/p.html" && fold "$tmp/p.html" "$tmp/out"
+	same "HTML: $kind" "$tmp/$kind.folded" "$tmp/out"
 done
 fold - "$tmp/out" <"$tmp/two.folded"
 same 'folded: two columns on standard input' "$tmp/two.folded" "$tmp/out"
