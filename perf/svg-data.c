@@ -545,7 +545,7 @@ static int make_strings(struct perf_reader *r, struct block *b, struct error *er
 	}
 	for (i = done = 0; i < b->odd.n; i++) {
 		if (b->odd.v[i] >= b->strings.n) {
-			damaged(r, "string", i, err);
+			damaged(r, "string", (size_t)b->odd.v[i], err);
 			goto out;
 		}
 		buf_clear(&s);
