@@ -44,8 +44,9 @@ static inline u64 add_saturated(u64 a, u64 b)
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
-/* `align` a power of two, `size` a multiple of it. */
-void *xaligned_alloc(size_t align, size_t size);
+/* The C library's memset(), for some 100 bytes again and again: what a compiler that knows how many
+ * they are puts in its place takes several times as long. */
+void mem_zero(void *p, size_t n);
 void *xreallocarray(void *p, size_t n, size_t size);
 /* libiberty takes its memory from functions of these names: with all of them here it takes it from
  * us. */

@@ -22,24 +22,6 @@ void *xmalloc(size_t size)
 	return p;
 }
 
-void *xcalloc(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size ? size : 1);
-
-	if (!p)
-		no_memory();
-	return p;
-}
-
-void *xaligned_alloc(size_t align, size_t size)
-{
-	void *p = aligned_alloc(align, size);
-
-	if (!p)
-		no_memory();
-	return p;
-}
-
 /*
  * A fresh page costs more than what is written into it, so what is large from the start gets large
  * pages, which have to be whole ones at both ends.  What grows stays as it is: it can be moved
@@ -55,9 +37,32 @@ static void *alloc_large(size_t size)
 	if (size > SIZE_MAX - HUGE_PAGE)
 		no_memory();
 	size = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	p = xaligned_alloc(HUGE_PAGE, size);
+	p = aligned_alloc(HUGE_PAGE, size);
+	if (!p)
+		no_memory();
 	madvise(p, size, MADV_HUGEPAGE);
 	return p;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p;
+
+	/* A table that is looked up all over: finding the page takes as long as what is on it. */
+	if (n && size && n <= SIZE_MAX / size && n * size % HUGE_PAGE == 0) {
+		p = alloc_large(n * size);
+		memset(p, 0, n * size);
+		return p;
+	}
+	p = calloc(n ? n : 1, size ? size : 1);
+	if (!p)
+		no_memory();
+	return p;
+}
+
+void mem_zero(void *p, size_t n)
+{
+	memset(p, 0, n);
 }
 
 void *xreallocarray(void *p, size_t n, size_t size)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "cli/chains.h"
 
 #define FIRST_SIZE 8192u
-#define LARGE_PAGE ((size_t)2 << 20)
 /* Where a recording repeats few chains this much is touched in vain. */
 #define MOST_FIRST (1u << 17)
 
@@ -15,29 +13,12 @@ static bool is_full(const struct chain_table *t, u64 n)
 	return n * 3 > (u64)t->size * 2;
 }
 
-/*
- * Large tables lie in large pages, where the system has them: what is looked up lies anywhere, and
- * finding out where the page is would take longer than the look-up.
- */
-static void allocate(struct chain_table *t)
-{
-	size_t n = t->size * sizeof(*t->slots);
-
-	if (n % LARGE_PAGE) {
-		t->slots = xcalloc(t->size, sizeof(*t->slots));
-		return;
-	}
-	t->slots = xaligned_alloc(LARGE_PAGE, n);
-	madvise(t->slots, n, MADV_HUGEPAGE);
-	memset(t->slots, 0, n);
-}
-
 void chain_table_expect(struct chain_table *t, u64 n)
 {
 	t->size = FIRST_SIZE;
 	while (t->size < MOST_FIRST && is_full(t, n))
 		t->size *= 2;
-	allocate(t);
+	t->slots = xcalloc(t->size, sizeof(*t->slots));
 }
 
 struct chain_slot *chain_table_find(struct chain_table *t, const u64 key[2])
@@ -60,7 +41,7 @@ static void grow(struct chain_table *t)
 	size_t i;
 
 	t->size *= 2;
-	allocate(t);
+	t->slots = xcalloc(t->size, sizeof(*t->slots));
 	if (old.weights)
 		t->weights = xcalloc(t->size, sizeof(*t->weights));
 	for (i = 0; i < old.size; i++) {

@@ -148,18 +148,17 @@ static bool decode_sample(struct pd *pd, const struct pd_rec *rec, u32 event,
 
 	item->type = ITEM_SAMPLE;
 	item->time = PERF_NO_TIME;
-	*s = (struct perf_sample){
-		.time = PERF_NO_TIME,
-		.count = 1,
-		.pid = PERF_NO_PID,
-		.tid = PERF_NO_PID,
-		.cpu = PERF_NO_CPU,
-		.event = event,
-		.vcpu = PERF_NO_CPU,
-		.cpumode = rec->misc & MISC_CPUMODE,
-		.cut = rec->misc & MISC_CUT,
-		.not_x86_64 = pd->not_x86_64,
-	};
+	mem_zero(s, sizeof(*s));
+	s->time = PERF_NO_TIME;
+	s->count = 1;
+	s->pid = PERF_NO_PID;
+	s->tid = PERF_NO_PID;
+	s->cpu = PERF_NO_CPU;
+	s->event = event;
+	s->vcpu = PERF_NO_CPU;
+	s->cpumode = rec->misc & MISC_CPUMODE;
+	s->cut = rec->misc & MISC_CUT;
+	s->not_x86_64 = pd->not_x86_64;
 	pd->group.nr = 0;
 	s->period = m->events.v[event].freq || !m->events.v[event].period
 			    ? 1
