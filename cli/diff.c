@@ -411,7 +411,7 @@ static int run_diff(int argc, char **argv)
 	if (c)
 		return c;
 	/* Noise is seen in the samples' spread over time. */
-	a.draw.pipe.keep_samples = a.draw.pipe.perf.keep_time = true;
+	a.draw.pipe.keep_samples = true;
 	return compare(&a, w, &before, &after);
 }
 

@@ -837,7 +837,6 @@ static str_id text_domain(struct pipeline *p, const struct perf_sample *s, enum 
 	return domain_name(p, s, dom0, idle, named);
 }
 
-/* The chain waits as `chain` of p->chains. */
 /* The comm, or what folded stacks have in its place. */
 static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
 {
@@ -846,6 +845,7 @@ static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
 	return p->run->profile.frames.v[p->text_chain.v[0]].function;
 }
 
+/* The chain waits as `chain` of p->chains. */
 static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s, u32 chain,
 				     u32 event)
 {
@@ -1912,7 +1912,6 @@ static void add_facts(struct pipeline *p)
 /* --time=10%-20% and +1,+2 need the first and the last time before the first sample is taken. */
 static int resolve_times(struct pipeline *p, struct error *err)
 {
-	struct perf_opts opts = p->opts->perf;
 	struct perf_reader *r;
 	struct perf_item it;
 	struct diag scrap;
@@ -1924,8 +1923,7 @@ static int resolve_times(struct pipeline *p, struct error *err)
 				 "--time in percent or after the first sample needs a file, not "
 				 "standard input");
 	diag_init(&scrap);
-	opts.keep_time = true;
-	r = perf_open(p->path, &opts, &p->run->strings, &scrap, err);
+	r = perf_open(p->path, &p->opts->perf, &p->run->strings, &scrap, err);
 	if (!r) {
 		diag_release(&scrap);
 		return -1;

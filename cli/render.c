@@ -319,22 +319,10 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 		a->pipe.weight_period = !strcmp(arg, "period");
 		break;
 	case OPT_COMM: a->pipe.comm = arg; break;
-	case OPT_PID:
-		a->pipe.pid = arg;
-		a->pipe.perf.keep_pid = true;
-		break;
-	case OPT_TID:
-		a->pipe.tid = arg;
-		a->pipe.perf.keep_pid = true;
-		break;
-	case OPT_CPU:
-		a->pipe.cpu = arg;
-		a->pipe.perf.keep_cpu = true;
-		break;
-	case OPT_TIME:
-		a->pipe.time = arg;
-		a->pipe.perf.keep_time = true;
-		break;
+	case OPT_PID: a->pipe.pid = arg; break;
+	case OPT_TID: a->pipe.tid = arg; break;
+	case OPT_CPU: a->pipe.cpu = arg; break;
+	case OPT_TIME: a->pipe.time = arg; break;
 	case OPT_DSO: a->pipe.dso = arg; break;
 	case OPT_GUEST: a->pipe.only_guest = true; break;
 	case OPT_HOST: a->pipe.only_host = true; break;
@@ -368,9 +356,7 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_RAW_NAMES: a->pipe.sym.raw_names = true; break;
 	case OPT_SRCLINE: a->pipe.by_line = true; break;
 	case OPT_ADDRS: a->pipe.addrs = true; break;
-	case OPT_GROUP:
-		a->pipe.perf.keep_pid = a->pipe.perf.keep_cpu = true;
-		return parse_groups(&a->pipe, arg);
+	case OPT_GROUP: return parse_groups(&a->pipe, arg);
 	case OPT_ANNOTATE:
 		if (strcmp(arg, "all")) {
 			tell("--annotate=%s: expected all", arg);
@@ -579,10 +565,8 @@ int draw_writer(struct draw_args *a, const struct render_writer **w)
 	*w = choose_writer(a);
 	if (!*w || check_palette_file(a))
 		return EXIT_USAGE;
-	if ((*w)->samples || a->render.flamechart) {
+	if ((*w)->samples || a->render.flamechart)
 		a->pipe.keep_samples = true;
-		a->pipe.perf.keep_time = a->pipe.perf.keep_pid = a->pipe.perf.keep_cpu = true;
-	}
 	if (!a->open && (!a->output || !strcmp(a->output, "-")) && isatty(STDOUT_FILENO)) {
 		if ((*w)->binary || !strcmp((*w)->name, "svg") || !strcmp((*w)->name, "html")) {
 			tell("standard output is a terminal: name a file by -o out.svg, or use "

@@ -211,11 +211,8 @@ struct perf_meta {
 
 struct perf_opts {
 	const char *format; /* name of a reader, or NULL: by content */
-	bool keep_time;     /* samples must not be aggregated over time (text readers) */
-	bool keep_pid;      /* nor over pid and tid */
-	bool keep_cpu;
-	bool no_stacks;   /* REGS/STACK are not wanted */
-	bool stacks_once; /* the chain of perf_sample.stack_nr is remembered by the caller */
+	bool no_stacks;     /* REGS/STACK are not wanted */
+	bool stacks_once;   /* the chain of perf_sample.stack_nr is remembered by the caller */
 	bool by_task; /* pid, tid, cpu, machine_pid and vcpu are the same, too, for a number of a
 			 stack */
 	u64 seed;    /* of perf_sample.hash in a perf.data, where 0 means that it is not wanted, and
