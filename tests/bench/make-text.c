@@ -2,13 +2,13 @@
 /*
  * Makes large texts from a seed:
  *
- *	make-text script SAMPLES SEED	text as perf script prints it, 2 kB a sample
- *	make-text folded STACKS SEED	folded stacks, 600 bytes a stack
+ *	make-text script SAMPLES SEED [ROUND]	text as perf script prints it, 2 kB a sample
+ *	make-text folded STACKS SEED		folded stacks, 600 bytes a stack
  *
  * Stacks are walks through a made-up program of 6,000 functions: each one calls
  * 4 others, the first of them most often, so that hot paths and a long tail come
  * out as in real profiles: of 105,000 samples some 60,000 stacks differ, of folded stacks nearly
- *all.
+ * all.  After ROUND samples the same stacks come again, as they do in a program that runs for long.
  */
 #include "base/base.h"
 
@@ -80,20 +80,26 @@ static u32 walk(u32 *stack, u32 *at, u32 max, u32 spread)
 int main(int argc, char **argv)
 {
 	u32 stack[64], at[64], n, i;
-	u64 count, s, time = 7707000000000;
+	u64 count, s, first, round, time = 7707000000000;
 	struct error err = { "" };
 	struct out o;
 
-	if (argc != 4)
+	if (argc != 4 && argc != 5)
 		return 2;
 	count = strtoull(argv[2], NULL, 10);
 	state = strtoull(argv[3], NULL, 10);
+	round = argc == 5 ? strtoull(argv[4], NULL, 10) : UINT64_MAX;
+	if (!round)
+		return 2;
 	make_program();
+	first = state;
 	if (out_open(&o, "-", &err)) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
 	for (s = 0; s < count; s++) {
+		if (s % round == 0)
+			state = first;
 		if (!strcmp(argv[1], "script")) {
 			n = walk(stack, at, 24 + rnd(16), 2);
 			time += 100000 + rnd(50000);
