@@ -17,6 +17,9 @@
 
 #define PAGE     4096u
 #define MAX_FILE (1u << 30)
+/* A line is looked at again for each symbol at its address and each look-up: none may be so long
+ * that the file's size does not bound that. Linux has names of up to 512 bytes. */
+#define MAX_LINE 4096
 
 /* A kernel has some 200,000, of which a recording asks for a few: what else a line says is read
  * from the text when it is asked for. */
@@ -53,6 +56,8 @@ struct line {
 /* 1: a line, 0: an empty one, -1: something else. */
 static int parse_line(const char *p, const char *end, struct line *l)
 {
+	if (end - p > MAX_LINE)
+		return -1;
 	while (end > p && (end[-1] == ' ' || end[-1] == '\r' || end[-1] == '\t'))
 		end--;
 	while (p < end && (*p == ' ' || *p == '\t'))
