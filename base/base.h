@@ -433,6 +433,8 @@ void temp_note(const char *path);
 void temp_forget(const char *path);
 /* Removes it, and what has been noted in it. */
 void temp_remove(const char *path);
+/* All of them; for handlers of signals that end the program. */
+void temp_remove_all(void);
 
 /* ---- out: buffered writing; a file appears whole or not at all ---- */
 
@@ -528,6 +530,9 @@ struct file_map {
  */
 int file_map_open(struct file_map *m, const char *path, u64 max, struct error *err) MUST_CHECK;
 void file_map_close(struct file_map *m);
+/* From here on the program says so and exits with 1 when it comes to a part of any mapped file that
+ * is no longer there. */
+void file_map_guard(void);
 bool file_exists(const char *path);
 /* Base name, borrowed from path. */
 const char *path_base(const char *path);

@@ -2,6 +2,7 @@
 /* Reading whole files; writing files that appear whole or not at all. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -108,6 +109,24 @@ void file_map_close(struct file_map *m)
 	else
 		free((void *)(uintptr_t)m->p);
 	memset(m, 0, sizeof(*m));
+}
+
+static void on_bus(int sig)
+{
+	static const char msg[] = "xenflame: a part of a file cannot be read: it became shorter "
+				  "meanwhile, or its disk fails; try again when it is complete\n";
+
+	(void)sig;
+	temp_remove_all();
+	if (write(STDERR_FILENO, msg, sizeof(msg) - 1) < 0) {
+		/* The status tells it all the same. */
+	}
+	_exit(1);
+}
+
+void file_map_guard(void)
+{
+	signal(SIGBUS, on_bus);
 }
 
 int out_open(struct out *o, const char *path, struct error *err)

@@ -19,13 +19,18 @@ static void remove_at(size_t i)
 		rmdir(made.path[i]);
 }
 
-static void on_signal(int sig)
+void temp_remove_all(void)
 {
 	if (getpid() == made.owner)
 		while (made.n) {
 			made.n--;
 			remove_at((size_t)made.n);
 		}
+}
+
+static void on_signal(int sig)
+{
+	temp_remove_all();
 	signal(sig, SIG_DFL);
 	raise(sig);
 }

@@ -23,8 +23,10 @@ int thread_start(pthread_t *t, void *(*run)(void *), void *arg)
 	int ret;
 
 	/* Signals are the main thread's, which blocks them where their handler would be in the
-	 * way. The new thread inherits the mask. */
+	 * way. The new thread inherits the mask. SIGBUS is of the thread that reads a mapped
+	 * file. */
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(t, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -164,6 +164,7 @@ int main(int argc, char **argv)
 	setlocale(LC_ALL, "C");
 	/* A closed pipe is told by write(), with our message and exit code. */
 	signal(SIGPIPE, SIG_IGN);
+	file_map_guard();
 
 	if (argc > 1)
 		v = verb_by_name(argv[1]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* base: every primitive at its edges. */
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/tap.h"
@@ -498,6 +499,69 @@ static void test_protobuf(void)
 	buf_release(&b);
 }
 
+static void *read_end(void *p)
+{
+	const struct file_map *m = p;
+	const volatile u8 *last = m->p + m->n - 1;
+
+	return *last ? p : NULL;
+}
+
+/* In a process of its own: reads a file that has become shorter, here or in a thread. */
+static _Noreturn void read_shortened(const char *path, bool in_thread)
+{
+	char made[] = "/tmp/xenflame-base-XXXXXX";
+	struct file_map m;
+	pthread_t t;
+
+	file_map_guard();
+	if (temp_file(made, 0) < 0 || truncate(path, 1 << 20) || file_map_open(&m, path, 0, NULL) ||
+	    truncate(path, 0))
+		_exit(3);
+	printf("%s", made);
+	fflush(stdout);
+	if (!in_thread)
+		read_end(&m);
+	else if (!thread_start(&t, read_end, &m))
+		pthread_join(t, NULL);
+	_exit(4);
+}
+
+static void test_shortened(void)
+{
+	char path[] = "/tmp/xenflame-base-XXXXXX", told[512];
+	int fd = mkstemp(path), out[2], status, i;
+	ssize_t n, all;
+	pid_t pid;
+
+	OK(fd >= 0);
+	for (i = 0; i < 2; i++) {
+		if (!OK(!pipe(out)))
+			return;
+		fflush(stdout);
+		pid = fork();
+		if (!pid) {
+			dup2(out[1], STDOUT_FILENO);
+			dup2(out[1], STDERR_FILENO);
+			read_shortened(path, i);
+		}
+		close(out[1]);
+		for (all = 0; (n = read(out[0], told + all, sizeof(told) - 1 - (size_t)all)) > 0;)
+			all += n;
+		told[all] = '\0';
+		close(out[0]);
+		EQ(waitpid(pid, &status, 0), pid);
+		OK(WIFEXITED(status));
+		EQ(WEXITSTATUS(status), 1);
+		OK(strstr(told, "became shorter"));
+		/* What no signal may leave behind is gone, too. */
+		told[strlen(path)] = '\0';
+		OK(strstr(told, "/tmp/xenflame-base-") == told && access(told, F_OK));
+	}
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	test_arena();
@@ -516,5 +580,6 @@ int main(void)
 	test_sha256();
 	test_protobuf();
 	test_base64();
+	test_shortened();
 	return tap_done();
 }
