@@ -165,6 +165,8 @@ int draw_take_option(struct draw_args *a, int id, const char *arg);
 const char *draw_default_file(void);
 /* Refuses to write over one of the recordings that are read (NULL-terminated): an exit code. */
 int draw_keep_inputs(const struct draw_args *a, const char *const *files);
+/* The same for standard input that is given twice; `more` may be NULL. */
+int draw_stdin_once(const char *const *files, const char *const *more);
 /* To be called once all options are taken: the writer, and what it wants. An exit code, 0 when all
  * is well. */
 int draw_writer(struct draw_args *a, const struct render_writer **w);

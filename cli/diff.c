@@ -408,6 +408,8 @@ static int run_diff(int argc, char **argv)
 		c = draw_keep_inputs(&a.draw, before.files);
 	if (!c)
 		c = draw_keep_inputs(&a.draw, after.files);
+	if (!c)
+		c = draw_stdin_once(before.files, after.files);
 	if (c)
 		return c;
 	/* Noise is seen in the samples' spread over time. */

@@ -287,6 +287,7 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 {
 	struct error err = { "" };
 	double v;
+	u64 whole;
 
 	if (check_value(id, arg, &err)) {
 		tell("%s", err.msg);
@@ -327,9 +328,9 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_GUEST: a->pipe.only_guest = true; break;
 	case OPT_HOST: a->pipe.only_host = true; break;
 	case OPT_THREADS:
-		if (option_number("threads", arg, 1, 16, &v))
+		if (option_whole("threads", arg, 1, 16, &whole))
 			return -1;
-		a->pipe.perf.threads = (u32)v;
+		a->pipe.perf.threads = (u32)whole;
 		break;
 	case OPT_XEN_SYMS: a->pipe.sym.xen_syms = arg; break;
 	case OPT_KALLSYMS: a->pipe.sym.kallsyms = arg; break;
@@ -378,14 +379,14 @@ int draw_take_option(struct draw_args *a, int id, const char *arg)
 	case OPT_SUBTITLE: a->render.subtitle = arg; break;
 	case OPT_NOTES: a->render.notes = arg; break;
 	case OPT_WIDTH:
-		if (option_number("width", arg, 100, 32767, &v))
+		if (option_whole("width", arg, 100, 32767, &whole))
 			return -1;
-		a->render.width = (u32)v;
+		a->render.width = (u32)whole;
 		break;
 	case OPT_HEIGHT:
-		if (option_number("height", arg, 6, 200, &v))
+		if (option_whole("height", arg, 6, 200, &whole))
 			return -1;
-		a->render.frame_height = (u32)v;
+		a->render.frame_height = (u32)whole;
 		break;
 	case OPT_MINWIDTH: return option_number("minwidth", arg, 0, 10000, &a->render.min_width);
 	case OPT_FONT: a->render.font = arg; break;
@@ -513,6 +514,20 @@ int draw_keep_inputs(const struct draw_args *a, const char *const *files)
 			return EXIT_USAGE;
 		}
 	return EXIT_DONE;
+}
+
+int draw_stdin_once(const char *const *files, const char *const *more)
+{
+	size_t n = 0;
+
+	for (; *files; files++)
+		n += !strcmp(*files, "-");
+	for (; more && *more; more++)
+		n += !strcmp(*more, "-");
+	if (n < 2)
+		return EXIT_DONE;
+	tell("'-' is given twice: standard input can be read once only");
+	return EXIT_USAGE;
 }
 
 /* The picture would take the palette's place, or stand in one stream with it. */
@@ -801,6 +816,8 @@ static int run_render(int argc, char **argv)
 	c = draw_writer(&a, &w);
 	if (!c)
 		c = draw_keep_inputs(&a, files);
+	if (!c)
+		c = draw_stdin_once(files, NULL);
 	if (c)
 		return c;
 	a.pipe.sym.no_lines = w->no_lines && !a.pipe.by_line;

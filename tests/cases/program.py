@@ -332,6 +332,14 @@ def main():
         wrong = '--input-format=mud' if verb == ['bundle'] else '--pid=x'
         p = run(*verb, 'absent', wrong)
         check(f'{verb[0]}: a wrong value', None if p.returncode == 2 and wrong.encode() in p.stderr else (p.returncode, p.stderr))
+    for wrong in ('--threads=1.5', '--threads=0', '--threads=17', '--width=100.5', '--height=1e2'):
+        p = run(wrong, 'absent')
+        check(f'{wrong} is no whole number in its range',
+              None if p.returncode == 2 and f'{wrong}: expected a whole number from '.encode() in p.stderr else (p.returncode, p.stderr))
+    for args in (['render', '-', '-'], ['diff', '-', '-'], ['diff', '-', shallow, '--', shallow, '-']):
+        with open(shallow, 'rb') as f:
+            p = subprocess.run([XENFLAME, args[0], '--format=folded', *args[1:]], stdin=f, capture_output=True, check=False)
+        check(f"{args[0]} with {len(args) - 1} arguments: standard input is read once", None if p.returncode == 2 and b'once' in p.stderr else (p.returncode, p.stderr))
     master, slave = pty.openpty()
     p = run('-q', example, stdout=slave)
     check('no SVG on a terminal', None if p.returncode == 2 and b'terminal' in p.stderr else (p.returncode, p.stderr))
