@@ -464,6 +464,9 @@ void out_printf(struct out *o, const char *fmt, ...) PRINTF(2, 3);
  * when it has grown past its limit.
  */
 void out_flush_if_full(struct out *o);
+/* The same while what is behind the first n bytes is not done: when these are many they are
+ * flushed, and the rest moves to the front. Whether it did. */
+bool out_flush_before(struct out *o, size_t n);
 /* Flushes, renames, releases. -1 when anything could not be written: then the old file is
  * untouched. */
 int out_close(struct out *o, struct error *err) MUST_CHECK;

@@ -193,18 +193,16 @@ void out_open_mem(struct out *o, struct buf *mem)
 	o->mem = mem;
 }
 
-static void flush(struct out *o)
+/* The first n bytes; what is behind them moves to the front. */
+static void flush(struct out *o, size_t n)
 {
 	size_t done = 0;
 	ssize_t r;
 
-	if (o->mem) {
-		buf_put(o->mem, o->buf.p, o->buf.n);
-		buf_clear(&o->buf);
-		return;
-	}
-	while (!o->failed && done < o->buf.n) {
-		r = write(o->fd, o->buf.p + done, o->buf.n - done);
+	if (o->mem)
+		buf_put(o->mem, o->buf.p, n);
+	while (!o->mem && !o->failed && done < n) {
+		r = write(o->fd, o->buf.p + done, n - done);
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0) {
@@ -214,13 +212,22 @@ static void flush(struct out *o)
 		}
 		done += (size_t)r;
 	}
-	buf_clear(&o->buf);
+	o->buf.n -= n;
+	if (o->buf.n)
+		memmove(o->buf.p, o->buf.p + n, o->buf.n);
+}
+
+bool out_flush_before(struct out *o, size_t n)
+{
+	if (n < OUT_LIMIT)
+		return false;
+	flush(o, n);
+	return true;
 }
 
 void out_flush_if_full(struct out *o)
 {
-	if (o->buf.n >= OUT_LIMIT)
-		flush(o);
+	out_flush_before(o, o->buf.n);
 }
 
 void out_write(struct out *o, const void *p, size_t n)
@@ -267,7 +274,7 @@ int out_close(struct out *o, struct error *err)
 	const char *name = o->path ? o->path : "standard output";
 	int ret = 0;
 
-	flush(o);
+	flush(o, o->buf.n);
 	if (o->path && o->fd >= 0 && close(o->fd) && !o->failed) {
 		o->failed = true;
 		o->saved_errno = errno;

@@ -173,13 +173,13 @@ int draw_writer(struct draw_args *a, const struct render_writer **w);
 /* The event that is drawn: named, or the first one with samples; -1: all. Errors are in err. */
 int draw_pick_event(struct run *r, const struct draw_args *a, struct error *err);
 const char *draw_unit(const struct run *r, const struct draw_args *a, int event);
-/* Facts, quality and the view through the writer into a->output. A view without weight is an error.
- */
+/* A profile with its view or walk, `what`, with facts and quality of the run through the writer
+ * into a->output. When it has no weight that is an error. */
 int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w,
-	       const struct view *v, struct error *err) MUST_CHECK;
+	       const struct render_input *what, struct error *err) MUST_CHECK;
 /* The same into an output that is open. */
 int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w,
-	      const struct view *v, struct out *out, struct error *err) MUST_CHECK;
+	      const struct render_input *what, struct out *out, struct error *err) MUST_CHECK;
 int draw_show(const char *path);
 /* For --anonymous. */
 void draw_drop_identifying_facts(struct run *r);

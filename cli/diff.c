@@ -305,7 +305,8 @@ static int compare(struct diff_args *a, const struct render_writer *w, struct si
 		holds = true;
 	if (a->subtract)
 		subtract(after, &view);
-	if (draw_write(&after->runs[0], &a->draw, w, &view, &err))
+	if (draw_write(&after->runs[0], &a->draw, w,
+		       &(struct render_input){ .profile = view.profile, .view = &view }, &err))
 		goto out;
 	ret = holds ? EXIT_FAILED : EXIT_DONE;
 	degraded = a->draw.strict && (side_has_strict(before) || side_has_strict(after));

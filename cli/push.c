@@ -648,7 +648,9 @@ static int send_view(struct push_args *a, struct run *r, const char *space, stru
 	if (a->as != AS_PYROSCOPE)
 		make_resource(a, space);
 	out_open_mem(&out, &body);
-	if (draw_into(r, &a->draw, render_writer_by_name(kinds[a->as].writer), &view, &out, err)) {
+	if (draw_into(r, &a->draw, render_writer_by_name(kinds[a->as].writer),
+		      &(struct render_input){ .profile = view.profile, .view = &view }, &out,
+		      err)) {
 		out_abort(&out);
 		goto out;
 	}

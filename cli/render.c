@@ -618,9 +618,9 @@ static int make_temporary(struct draw_args *a, const struct render_writer *w, st
 }
 
 int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w,
-	      const struct view *v, struct out *out, struct error *err)
+	      const struct render_input *what, struct out *out, struct error *err)
 {
-	struct render_input in = { .profile = v->profile, .view = v };
+	struct render_input in = *what;
 	struct render_opts opts = a->render;
 
 	opts.annotate_all |= r->annotated;
@@ -655,14 +655,21 @@ static int close_output(struct out *out, const char *palette_file, const struct 
 	return out_close(&palette, err);
 }
 
+static bool is_empty(const struct render_input *what)
+{
+	if (what->walk)
+		return view_walk_empty(what->walk);
+	return !what->view->nodes.v[0].total && !view_base_total(what->view, 0);
+}
+
 int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w,
-	       const struct view *v, struct error *err)
+	       const struct render_input *what, struct error *err)
 {
 	struct buf colors = BUF_INIT;
 	struct out out;
 	int rc = -1;
 
-	if (!v->nodes.v[0].total && !view_base_total(v, 0))
+	if (is_empty(what))
 		return error_set(err,
 				 a->view.by_entry ? "no stack is in the hypervisor or a hypercall"
 				 : a->view.only || a->view.hide || a->view.focus || a->view.no_idle
@@ -677,7 +684,7 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 		return -1;
 	a->render.palette_text = &colors;
 	if (!out_open(&out, a->output ? a->output : "-", err)) {
-		rc = draw_into(r, a, w, v, &out, err);
+		rc = draw_into(r, a, w, what, &out, err);
 		if (rc)
 			out_abort(&out);
 		else
@@ -725,6 +732,7 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 {
 	struct error err = { "" };
 	struct profile base = { 0 }, *before = &base, *after;
+	struct view_walk *walk = NULL;
 	struct view view = { 0 };
 	struct buf subtitle = BUF_INIT;
 	struct run run;
@@ -752,7 +760,11 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 			goto out;
 	} else {
 		a->view.last = true;
-		if (view_build(&view, &run.profile, &a->view, &err))
+		if (w->walks)
+			walk = view_walk_new(&run.profile, &a->view, &err);
+		else if (view_build(&view, &run.profile, &a->view, &err))
+			goto out;
+		if (w->walks && !walk)
 			goto out;
 	}
 	if (a->anonymous)
@@ -761,7 +773,10 @@ static int render_all(struct draw_args *a, const struct render_writer *w, const 
 		put_subtitle(&subtitle, &run);
 		a->render.subtitle = subtitle.n ? buf_str(&subtitle) : NULL;
 	}
-	if (draw_write(&run, a, w, &view, &err))
+	if (draw_write(&run, a, w,
+		       &(struct render_input){
+			       .profile = &run.profile, .view = walk ? NULL : &view, .walk = walk },
+		       &err))
 		goto out;
 	ret = EXIT_DONE;
 	degraded = a->strict && quality_has_strict(&run);
@@ -774,6 +789,7 @@ out:
 		tell("--strict: the warnings above make this a failure");
 	if (ret == EXIT_DONE && (quality_gates_check(a->gates, a->nr_gates, &run) || degraded))
 		ret = EXIT_FAILED;
+	view_walk_free(walk);
 	view_release(&view);
 	profile_release(&base);
 	run_release(&run);

@@ -972,13 +972,13 @@ int view_build_diff(struct view *v, const struct diff_input *in, const struct vi
 	if (find_scale(v->diff, &a, &b, err))
 		goto out;
 	place = xcalloc(tree.nodes.n, sizeof(*place));
-	view_walk(v, after,
-		  &(struct contexts){ .nodes = tree.nodes.v,
-				      .n = (u32)tree.nodes.n,
-				      .self = a.self.v,
-				      .self_n = a.self.n,
-				      .base = b.self.v,
-				      .place = place });
+	view_store(v, after,
+		   &(struct contexts){ .nodes = tree.nodes.v,
+				       .n = (u32)tree.nodes.n,
+				       .self = a.self.v,
+				       .self_n = a.self.n,
+				       .base = b.self.v },
+		   place);
 	view_finish(v);
 	find_widths(v);
 	place_parts(&a, place);

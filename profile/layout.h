@@ -18,15 +18,15 @@ struct contexts {
 	const u64 *self;
 	size_t self_n;   /* may be less than n: the rest is 0 */
 	const u64 *base; /* n weights of the profile compared with, or NULL */
-	u32 *place; /* gets the node of the view by context, UINT32_MAX when it has none; or NULL */
 };
 
 /*
  * Fills an empty view from contexts, those without weight at or below them left out, in two steps:
  * after the first one the contexts and weights are not needed any more, and only after the second
- * one v->nodes may be used.
+ * one v->nodes may be used. `place`: gets the node of the view by context, UINT32_MAX when it has
+ * none; or NULL.
  */
-void view_walk(struct view *v, const struct profile *p, const struct contexts *t);
+void view_store(struct view *v, const struct profile *p, const struct contexts *t, u32 *place);
 void view_finish(struct view *v);
 
 #endif

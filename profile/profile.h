@@ -183,6 +183,27 @@ int view_build(struct view *v, struct profile *p, const struct view_opts *o,
 	       struct error *err) MUST_CHECK;
 void view_release(struct view *v);
 
+/* A node of a view as a walk comes to it. */
+struct view_step {
+	frame_id frame;
+	u32 depth; /* root 0 */
+	u64 self;
+};
+
+/*
+ * The nodes of the view that view_build() would make, one after the other from the root on; it is
+ * not made, and little or nothing is held for each node: for what is written in one go.  The
+ * profile is borrowed as long as the walk lives, and changed as by view_build(). NULL: see there.
+ */
+struct view_walk *view_walk_new(struct profile *p, const struct view_opts *o,
+				struct error *err) MUST_CHECK;
+/* May be NULL. */
+void view_walk_free(struct view_walk *w);
+/* Whether it has no weight at all. */
+bool view_walk_empty(const struct view_walk *w);
+/* False: there was no more; it is not to be asked again. */
+bool view_walk_next(struct view_walk *w, struct view_step *s) MUST_CHECK;
+
 /* Of the profile compared with, else 0. */
 static inline u64 view_base_self(const struct view *v, size_t node)
 {

@@ -187,42 +187,14 @@ static u32 next_sibling(struct pending *f, const struct siblings *s, const struc
 	return cur;
 }
 
-static void set_walked(struct view *v, struct walked *w, const struct contexts *t, u32 i,
-		       u32 context, u32 depth)
-{
-	*w = (struct walked){ t->nodes[context].frame, depth,
-			      context < t->self_n ? t->self[context] : 0 };
-	if (t->base)
-		v->base.v[i].self = t->base[context];
-	if (t->place)
-		t->place[context] = i;
-	v->max_depth = MAX(v->max_depth, depth);
-}
-
-/* Room for n nodes.  Nodes twice as large are made out of the walked ones from the first one on: at
- * the end of the room none is overtaken. */
-static struct walked *walk_room(struct view *v, const struct contexts *t, u32 n)
-{
-	v->nodes.v = xreallocarray(v->nodes.v, n, sizeof(*v->nodes.v));
-	v->nodes.n = v->nodes.cap = n;
-	if (t->base) {
-		v->base.n = 0;
-		vec_reserve(&v->base, n);
-		v->base.n = n;
-	}
-	return (struct walked *)v->nodes.v + n;
-}
-
-/* Contexts that are in order already and all have weight, as those of a batch; false: they are not.
- */
-static bool walk_straight(struct view *v, const struct contexts *t, const u32 *rank)
+/* Whether contexts are in the order of views already and all have weight at or below them, as those
+ * of a batch do. */
+static bool in_order(const struct contexts *t, const u32 *rank)
 {
 	VEC(u32) path = { 0 }; /* the last context by depth */
-	struct walked *w = walk_room(v, t, t->n);
 	u32 i, depth = 0;
 
 	vec_push(&path, 0);
-	set_walked(v, w, t, 0, 0, 0);
 	for (i = 1; i < t->n; i++) {
 		const struct cct_node *n = &t->nodes[i];
 
@@ -238,55 +210,136 @@ static bool walk_straight(struct view *v, const struct contexts *t, const u32 *r
 		depth++;
 		path.n = depth;
 		vec_push(&path, i);
-		set_walked(v, w + i, t, i, i, depth);
 	}
 	vec_release(&path);
 	return i == t->n && (i == 1 || has_weight(t, i - 1));
 }
 
-void view_walk(struct view *v, const struct profile *p, const struct contexts *t)
-{
-	VEC(struct pending) open = { 0 };
-	u32 i, n, depth = 0, cur = 0, *order, *rank = view_frame_ranks(p, &order);
-	struct siblings s;
-	struct walked *w;
+/* A walk over contexts in the order of views. */
+struct walk {
+	struct contexts t;
+	u32 n;          /* nodes of the view */
+	u32 cur, depth; /* the context at hand, once it has started */
+	bool started, straight;
+	VEC(u32) path; /* straight: contexts from the root to the one at hand */
+	/* else: */
 	u64 *kept;
+	struct siblings siblings;
+	VEC(struct pending) open;
+};
 
+static void walk_init(struct walk *w, const struct profile *p, const struct contexts *t)
+{
+	u32 *order, *rank = view_frame_ranks(p, &order);
+
+	memset(w, 0, sizeof(*w));
+	w->t = *t;
 	free(order);
-	if (walk_straight(v, t, rank)) {
-		free(rank);
-		return;
+	if (in_order(t, rank)) {
+		w->straight = true;
+		w->n = t->n;
+	} else {
+		w->kept = kept_of(t, &w->n);
+		siblings_init(&w->siblings, p, t, w->kept, rank);
 	}
-	v->max_depth = 0;
-	kept = kept_of(t, &n);
-	siblings_init(&s, p, t, kept, rank);
 	free(rank);
-	w = walk_room(v, t, n);
-	if (t->place)
-		memset(t->place, 0xff, t->n * sizeof(*t->place));
-	for (i = 0;; i++) {
-		set_walked(v, w + i, t, i, cur, depth);
-		depth++;
-		if (bit(s.several, cur)) {
-			u32 k = family(&s, cur);
+}
 
-			vec_push(&open, ((struct pending){ s.start[k], s.start[k + 1], depth }));
-			cur = next_sibling(&open.v[open.n - 1], &s, t);
-			continue;
-		}
-		cur = t->nodes[cur].child;
-		if (cur && bit(kept, cur))
-			continue;
-		while (open.n && open.v[open.n - 1].next == open.v[open.n - 1].end)
-			open.n--;
-		if (!open.n)
-			break;
-		depth = open.v[open.n - 1].depth;
-		cur = next_sibling(&open.v[open.n - 1], &s, t);
+static void walk_release(struct walk *w)
+{
+	vec_release(&w->path);
+	siblings_release(&w->siblings);
+	vec_release(&w->open);
+	free(w->kept);
+}
+
+static bool next_straight(struct walk *w)
+{
+	if (++w->cur == w->t.n)
+		return false;
+	while (w->path.v[w->depth] != w->t.nodes[w->cur].parent)
+		w->depth--;
+	w->path.n = ++w->depth;
+	vec_push(&w->path, w->cur);
+	return true;
+}
+
+static bool next_sorted(struct walk *w)
+{
+	const struct siblings *s = &w->siblings;
+
+	w->depth++;
+	if (bit(s->several, w->cur)) {
+		u32 k = family(s, w->cur);
+
+		vec_push(&w->open, ((struct pending){ s->start[k], s->start[k + 1], w->depth }));
+	} else {
+		w->cur = w->t.nodes[w->cur].child;
+		if (w->cur && bit(w->kept, w->cur))
+			return true;
+		while (w->open.n && w->open.v[w->open.n - 1].next == w->open.v[w->open.n - 1].end)
+			w->open.n--;
+		if (!w->open.n)
+			return false;
+		w->depth = w->open.v[w->open.n - 1].depth;
 	}
-	vec_release(&open);
-	siblings_release(&s);
-	free(kept);
+	w->cur = next_sibling(&w->open.v[w->open.n - 1], s, &w->t);
+	return true;
+}
+
+/* To the next context: w->cur at w->depth.  False: that was the last one, and all that may be asked
+ * for. */
+static bool walk_next(struct walk *w)
+{
+	if (w->started)
+		return w->straight ? next_straight(w) : next_sorted(w);
+	w->started = true;
+	vec_push(&w->path, 0);
+	return true;
+}
+
+static u64 walk_self(const struct walk *w)
+{
+	return w->cur < w->t.self_n ? w->t.self[w->cur] : 0;
+}
+
+/* Room for n nodes.  Nodes twice as large are made out of the walked ones from the first one on: at
+ * the end of the room none is overtaken. */
+static struct walked *walked_room(struct view *v, u32 n)
+{
+	v->nodes.v = xreallocarray(v->nodes.v, n, sizeof(*v->nodes.v));
+	v->nodes.n = v->nodes.cap = n;
+	return (struct walked *)v->nodes.v + n;
+}
+
+static void store(struct view *v, struct walk *w, u32 *place)
+{
+	struct walked *to = walked_room(v, w->n);
+	u32 i;
+
+	if (w->t.base) {
+		vec_reserve(&v->base, w->n);
+		v->base.n = w->n;
+	}
+	if (place)
+		memset(place, 0xff, w->t.n * sizeof(*place));
+	for (i = 0; walk_next(w); i++) {
+		to[i] = (struct walked){ w->t.nodes[w->cur].frame, w->depth, walk_self(w) };
+		if (w->t.base)
+			v->base.v[i].self = w->t.base[w->cur];
+		if (place)
+			place[w->cur] = i;
+		v->max_depth = MAX(v->max_depth, w->depth);
+	}
+}
+
+void view_store(struct view *v, const struct profile *p, const struct contexts *t, u32 *place)
+{
+	struct walk w;
+
+	walk_init(&w, p, t);
+	store(v, &w, place);
+	walk_release(&w);
 }
 
 void view_finish(struct view *v)
@@ -500,13 +553,21 @@ static frame_id module_frame(struct profile *p, const struct frame *f)
 		&(struct frame){ .function = f->module, .module = f->module, .space = f->space });
 }
 
+struct view_walk {
+	struct walk walk;
+	const struct profile *profile;
+	/* Rewritten stacks: */
+	struct profile tree; /* nodes alone are used, with frame ids of `profile` */
+	VEC(u64) self;
+};
+
 struct rewrite {
 	struct profile *p;
 	const struct view_opts *o;
 	struct name_filter only, hide, focus, prune;
-	VEC(frame_id) path;  /* root first */
-	struct profile tree; /* nodes alone are used, with frame ids of `p` */
-	VEC(u64) self;
+	VEC(frame_id) path; /* root first */
+	struct view_walk *to;
+	struct view *v; /* gets left_out and, in nodes of to->tree, its place; or NULL */
 	struct buf tmp;
 };
 
@@ -579,9 +640,11 @@ static bool rewrite_path(struct rewrite *rw)
 	return true;
 }
 
-static void rewrite_event(struct rewrite *rw, struct view *v, u32 event, bool named)
+static void rewrite_event(struct rewrite *rw, u32 event, bool named)
 {
 	const struct profile_event *e = &rw->p->events.v[event];
+	struct view_walk *to = rw->to;
+	struct view *v = rw->v;
 	node_id node, cur;
 	size_t i, k;
 
@@ -598,18 +661,19 @@ static void rewrite_event(struct rewrite *rw, struct view *v, u32 event, bool na
 			rw->path.v[k - 1] = f;
 		}
 		if (!rewrite_path(rw)) {
-			v->left_out = add_saturated(v->left_out, e->self.v[node]);
+			if (v)
+				v->left_out = add_saturated(v->left_out, e->self.v[node]);
 			continue;
 		}
 		cur = 0;
 		if (named)
-			cur = profile_child(&rw->tree, 0, group_frame(rw->p, e->name, SPACE_NONE));
+			cur = profile_child(&to->tree, 0, group_frame(rw->p, e->name, SPACE_NONE));
 		for (i = 0; i < rw->path.n; i++)
-			cur = profile_child(&rw->tree, cur, rw->path.v[i]);
-		while (rw->self.n <= cur)
-			vec_push(&rw->self, 0);
-		rw->self.v[cur] = add_saturated(rw->self.v[cur], e->self.v[node]);
-		if (v->place.n)
+			cur = profile_child(&to->tree, cur, rw->path.v[i]);
+		while (to->self.n <= cur)
+			vec_push(&to->self, 0);
+		to->self.v[cur] = add_saturated(to->self.v[cur], e->self.v[node]);
+		if (v && v->place.n)
 			v->place.v[(named ? event * rw->p->nodes.n : 0) + node] = cur;
 	}
 }
@@ -626,81 +690,138 @@ static void place_init(struct view *v, const struct profile *p, size_t events)
 	v->place.n = n;
 }
 
-static int build_rewritten(struct view *v, struct profile *p, const struct view_opts *o,
-			   struct error *err)
+static int rewrite(struct view_walk *w, struct view *v, struct profile *p,
+		   const struct view_opts *o, struct error *err)
 {
-	struct rewrite rw = { .p = p, .o = o, .tmp = BUF_INIT };
-	u32 i, *place = NULL;
+	struct rewrite rw = { .p = p, .o = o, .to = w, .v = v, .tmp = BUF_INIT };
 	int ret = -1;
+	u32 i;
 
-	profile_init(&rw.tree, p->strings);
 	/* Frames that are added while rewriting are groups: no filter looks at them. */
 	if (filter_init(&rw.only, "only", o->only, p->frames.n, err) ||
 	    filter_init(&rw.hide, "hide", o->hide, p->frames.n, err) ||
 	    filter_init(&rw.focus, "focus", o->focus, p->frames.n, err) ||
 	    filter_init(&rw.prune, "prune", o->prune, p->frames.n, err))
 		goto out;
-	place_init(v, p, o->event >= 0 ? 1 : p->events.n);
+	if (v)
+		place_init(v, p, o->event >= 0 ? 1 : p->events.n);
 	if (o->event >= 0)
-		rewrite_event(&rw, v, (u32)o->event, false);
+		rewrite_event(&rw, (u32)o->event, false);
 	else
 		for (i = 0; i < p->events.n; i++)
-			rewrite_event(&rw, v, i, true);
+			rewrite_event(&rw, i, true);
 	if (o->last && !p->keep_samples)
 		profile_drop_contexts(p);
-	if (v->place.n)
-		place = xcalloc(rw.tree.nodes.n, sizeof(*place));
-	view_walk(v, p,
-		  &(struct contexts){ .nodes = rw.tree.nodes.v,
-				      .n = (u32)rw.tree.nodes.n,
-				      .self = rw.self.v,
-				      .self_n = rw.self.n,
-				      .place = place });
-	profile_drop_contexts(&rw.tree);
-	vec_release(&rw.self);
-	view_finish(v);
-	for (i = 0; i < v->place.n; i++)
-		if (v->place.v[i] != UINT32_MAX)
-			v->place.v[i] = place[v->place.v[i]];
-	free(place);
 	ret = 0;
 out:
 	filter_release(&rw.only);
 	filter_release(&rw.hide);
 	filter_release(&rw.focus);
 	filter_release(&rw.prune);
-	profile_release(&rw.tree);
 	vec_release(&rw.path);
-	vec_release(&rw.self);
 	buf_release(&rw.tmp);
 	return ret;
 }
 
+static void walk_end(struct view_walk *w)
+{
+	walk_release(&w->walk);
+	profile_release(&w->tree);
+	vec_release(&w->self);
+}
+
+/* `v`: as in struct rewrite. */
+static int walk_start(struct view_walk *w, struct view *v, struct profile *p,
+		      const struct view_opts *o, struct error *err)
+{
+	/* While nothing was added yet: an empty picture. */
+	bool any = o->event < 0 || (size_t)o->event < p->events.n;
+	struct contexts t;
+
+	memset(w, 0, sizeof(*w));
+	w->profile = p;
+	profile_init(&w->tree, p->strings);
+	if (any && !needs_rewrite(o)) {
+		const struct profile_event *e = &p->events.v[o->event];
+
+		t = (struct contexts){ .nodes = p->nodes.v,
+				       .n = (u32)p->nodes.n,
+				       .self = e->self.v,
+				       .self_n = e->self.n };
+	} else {
+		if (any && rewrite(w, v, p, o, err)) {
+			walk_end(w);
+			return -1;
+		}
+		t = (struct contexts){ .nodes = w->tree.nodes.v,
+				       .n = (u32)w->tree.nodes.n,
+				       .self = w->self.v,
+				       .self_n = w->self.n };
+	}
+	walk_init(&w->walk, p, &t);
+	return 0;
+}
+
+struct view_walk *view_walk_new(struct profile *p, const struct view_opts *o, struct error *err)
+{
+	struct view_walk *w = xcalloc(1, sizeof(*w));
+
+	if (!walk_start(w, NULL, p, o, err))
+		return w;
+	free(w);
+	return NULL;
+}
+
+void view_walk_free(struct view_walk *w)
+{
+	if (!w)
+		return;
+	walk_end(w);
+	free(w);
+}
+
+bool view_walk_empty(const struct view_walk *w)
+{
+	return w->walk.n == 1 && !has_weight(&w->walk.t, 0);
+}
+
+bool view_walk_next(struct view_walk *w, struct view_step *s)
+{
+	if (!walk_next(&w->walk))
+		return false;
+	*s = (struct view_step){ w->walk.t.nodes[w->walk.cur].frame, w->walk.depth,
+				 walk_self(&w->walk) };
+	return true;
+}
+
 int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)
 {
-	const struct profile_event *e;
+	u32 *place = NULL;
+	struct view_walk w;
+	bool rewritten;
+	size_t i;
 
 	memset(v, 0, sizeof(*v));
 	v->profile = p;
 	v->event = o->event;
-	if (o->event >= 0 && (size_t)o->event >= p->events.n) {
-		/* Nothing was added yet: an empty picture. */
-		vec_push(&v->nodes, ((struct view_node){ .end = 1 }));
-		return 0;
-	}
-	if (needs_rewrite(o))
-		return build_rewritten(v, p, o, err);
-	e = &p->events.v[o->event];
-	place_init(v, p, 1);
-	view_walk(v, p,
-		  &(struct contexts){ .nodes = p->nodes.v,
-				      .n = (u32)p->nodes.n,
-				      .self = e->self.v,
-				      .self_n = e->self.n,
-				      .place = v->place.n ? v->place.v : NULL });
+	if (walk_start(&w, v, p, o, err))
+		return -1;
+	rewritten = w.walk.t.nodes == w.tree.nodes.v;
+	if (!rewritten)
+		place_init(v, p, 1);
+	if (v->place.n)
+		place = rewritten ? xcalloc(w.tree.nodes.n, sizeof(*place)) : v->place.v;
+	store(v, &w.walk, place);
+	walk_end(&w);
 	if (o->last && !p->keep_samples)
 		profile_drop_contexts(p);
 	view_finish(v);
+	if (rewritten && place) {
+		for (i = 0; i < v->place.n; i++)
+			if (v->place.v[i] != UINT32_MAX)
+				v->place.v[i] = place[v->place.v[i]];
+		free(place);
+	}
 	return 0;
 }
 

@@ -5,78 +5,135 @@
  */
 #include "render/export.h"
 
-/* Names are escaped once a frame, then only copied. */
-struct names {
-	struct buf text;
-	size_t *start; /* by number of export_frames; [n] is the end */
+/* Names are written in steps of so many bytes, which is faster than to the byte. */
+#define STEP 16u
+
+/*
+ * The lines on their way into the buffer of the output.  Each starts as the one before it does, and
+ * what they have in common is copied from there.
+ */
+struct lines {
+	struct out *o;
+	u64 scale;
+	struct buf names; /* escaped, each behind its semicolon */
+	size_t *name;     /* by frame_id: where it is; one more: the end */
+	size_t start;     /* of the line at hand, in o->buf */
+	bool ended;       /* with its counts: the next frame is for a line of its own */
+	VEC(size_t) ends; /* by depth: where the frames up to there end, from the start of the line
+			   */
 };
 
-static void names_init(struct names *names, const struct profile *p,
-		       const struct export_frames *frames, bool all)
+static void lines_init(struct lines *l, struct out *o, const struct profile *p, bool all)
 {
 	struct buf raw = BUF_INIT;
-	size_t i;
+	frame_id i;
 
-	memset(names, 0, sizeof(*names));
-	names->start = xcalloc(frames->v.n + 1, sizeof(*names->start));
-	for (i = 0; i < frames->v.n; i++) {
+	*l = (struct lines){ .o = o, .scale = p->weight_scale, .start = o->buf.n };
+	l->name = xcalloc(p->frames.n + 1, sizeof(*l->name));
+	for (i = 0; i < p->frames.n; i++) {
 		buf_clear(&raw);
-		profile_frame_name(p, frames->v.v[i], all, &raw);
-		names->start[i] = names->text.n;
-		folded_escape(&names->text, raw.p, raw.n);
+		profile_frame_name(p, i, all, &raw);
+		l->name[i] = l->names.n;
+		buf_putc(&l->names, ';');
+		folded_escape(&l->names, raw.p, raw.n);
 	}
-	names->start[i] = names->text.n;
+	l->name[i] = l->names.n;
+	buf_reserve(&l->names, STEP);
+	memset(l->names.p + l->names.n, 0, STEP);
 	buf_release(&raw);
+	vec_push(&l->ends, 0);
 }
 
-static void names_release(struct names *names)
+/* A line that has no counts is none. */
+static void lines_release(struct lines *l)
 {
-	buf_release(&names->text);
-	free(names->start);
+	if (!l->ended)
+		l->o->buf.n = l->start;
+	buf_release(&l->names);
+	free(l->name);
+	vec_release(&l->ends);
+}
+
+/* The next line starts with the first n bytes of this one. */
+static void next_line(struct lines *l, size_t n)
+{
+	struct buf *b = &l->o->buf;
+	size_t last = l->start;
+
+	l->start = b->n;
+	l->ended = false;
+	buf_reserve(b, n);
+	memcpy(b->p + b->n, b->p + last, n);
+	b->n += n;
+	if (out_flush_before(l->o, l->start))
+		l->start = 0;
+}
+
+/* To the frame at a depth of 1 or more, at most one deeper than the frame before. */
+static void put_frame(struct lines *l, frame_id frame, u32 depth)
+{
+	struct buf *b = &l->o->buf;
+	size_t above = l->ends.v[depth - 1];
+	const char *name = l->names.p + l->name[frame];
+	size_t n = l->name[frame + 1] - l->name[frame], i;
+
+	if (l->ended)
+		next_line(l, above);
+	else
+		b->n = l->start + above;
+	if (depth == 1) {
+		name++;
+		n--;
+	}
+	buf_reserve(b, n + STEP);
+	for (i = 0; i < n; i += STEP)
+		memcpy(b->p + b->n + i, name + i, STEP);
+	b->n += n;
+	l->ends.n = depth;
+	vec_push(&l->ends, b->n - l->start);
+}
+
+/* `before`: NULL where there is one column. */
+static void put_counts(struct lines *l, const u64 *before, u64 after)
+{
+	struct buf *b = &l->o->buf;
+
+	if (!after && !(before && *before))
+		return;
+	buf_putc(b, ' ');
+	if (before) {
+		export_weight(b, *before, l->scale);
+		buf_putc(b, ' ');
+	}
+	export_weight(b, after, l->scale);
+	buf_putc(b, '\n');
+	l->ended = true;
 }
 
 static int folded_write(struct out *o, const struct render_input *in,
 			const struct render_opts *opts, struct error *err)
 {
 	const struct view *v = in->view;
-	struct export_frames frames;
-	struct buf path = BUF_INIT; /* names of the current node and those above it */
-	struct names names;
-	size_t *ends; /* by depth: length of `path` up to there */
-	u32 i, k;
+	struct view_step step;
+	struct lines l;
+	u32 i;
 
 	(void)err;
-	export_frames_init(&frames, v);
-	names_init(&names, in->profile, &frames, opts->annotate_all);
-	ends = xcalloc((size_t)v->max_depth + 1, sizeof(*ends));
-	for (i = 0; i < v->nodes.n; i++) {
-		const struct view_node *n = &v->nodes.v[i];
-
-		if (n->depth) {
-			k = frames.number[n->frame];
-			path.n = ends[n->depth - 1];
-			if (n->depth > 1)
-				buf_putc(&path, ';');
-			buf_put(&path, names.text.p + names.start[k],
-				names.start[k + 1] - names.start[k]);
-			ends[n->depth] = path.n;
-		}
-		if (!n->self && !view_base_self(v, i))
-			continue;
-		buf_put(&o->buf, path.p, path.n);
-		buf_putc(&o->buf, ' ');
-		if (v->is_diff) {
-			export_weight(&o->buf, view_base_self(v, i), in->profile->weight_scale);
-			buf_putc(&o->buf, ' ');
-		}
-		export_weight(&o->buf, n->self, in->profile->weight_scale);
-		buf_putc(&o->buf, '\n');
-		out_flush_if_full(o);
+	lines_init(&l, o, in->profile, opts->annotate_all);
+	while (in->walk && view_walk_next(in->walk, &step)) {
+		if (step.depth)
+			put_frame(&l, step.frame, step.depth);
+		put_counts(&l, NULL, step.self);
 	}
-	free(ends);
-	buf_release(&path);
-	names_release(&names);
-	export_frames_release(&frames);
+	for (i = 0; !in->walk && i < v->nodes.n; i++) {
+		const struct view_node *n = &v->nodes.v[i];
+		u64 before = view_base_self(v, i);
+
+		if (n->depth)
+			put_frame(&l, n->frame, n->depth);
+		put_counts(&l, v->is_diff ? &before : NULL, n->self);
+	}
+	lines_release(&l);
 	return 0;
 }
 
@@ -86,5 +143,6 @@ const struct render_writer writer_folded = {
 	.help = "stacks as lines of text, for flamegraph.pl, inferno, speedscope",
 	.no_lines = true,
 	.decimals = true,
+	.walks = true,
 	.write = folded_write,
 };

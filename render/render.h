@@ -27,6 +27,7 @@ struct render_quality {
 struct render_input {
 	const struct profile *profile;
 	const struct view *view;
+	struct view_walk *walk; /* in place of the view, for writers with `walks` */
 	const struct render_fact *facts;
 	size_t nr_facts;
 	const struct render_quality *quality;
@@ -82,6 +83,7 @@ struct render_writer {
 	bool samples;         /* says more with profile.keep_samples */
 	bool no_lines;        /* shows source lines only with --srcline */
 	bool decimals;        /* heeds profile.weight_scale; else weights are written as they are */
+	bool walks;           /* takes render_input.walk, too */
 	int (*write)(struct out *o, const struct render_input *in, const struct render_opts *opts,
 		     struct error *err);
 };

@@ -310,6 +310,100 @@ static void test_batch(void)
 	free(expected);
 }
 
+/* By name, then space: those of random_stacks() have nothing else that differs. */
+static int cmp_frames(frame_id a, frame_id b)
+{
+	const struct frame *x = &p.frames.v[a], *y = &p.frames.v[b];
+	int c = strcmp(strtab_get(&strings, x->function), strtab_get(&strings, y->function));
+
+	return c ? c : (int)x->space - (int)y->space;
+}
+
+/* A walk gives the nodes of the view one by one: all that have weight, each once, siblings in order
+ * and below what they belong to. */
+static void check_walk(const struct view_opts *o)
+{
+	struct view_walk *w = view_walk_new(&p, o, &err);
+	VEC(frame_id) path = { 0 };
+	struct view_step s;
+	size_t n = 0, weights = 0, own = 0;
+	bool same = true, sorted = true;
+	u32 node, depth = 0;
+	struct view v;
+	u64 sum = 0;
+
+	OK(w != NULL);
+	EQ(view_build(&v, &p, o, &err), 0);
+	EQ(view_walk_empty(w), !v.nodes.v[0].total);
+	for (; view_walk_next(w, &s); n++) {
+		same &= n < v.nodes.n && s.depth == v.nodes.v[n].depth &&
+			s.self == v.nodes.v[n].self && (!n || s.frame == v.nodes.v[n].frame);
+		sorted &= !n ? !s.depth : s.depth && s.depth <= depth + 1;
+		if (n && s.depth <= depth)
+			sorted &= cmp_frames(path.v[s.depth], s.frame) < 0;
+		depth = s.depth;
+		path.n = depth;
+		vec_push(&path, s.frame);
+		sum = add_saturated(sum, s.self);
+		weights += s.self > 0;
+	}
+	OK(same);
+	OK(sorted);
+	EQ(n, v.nodes.n);
+	EQ(sum, v.nodes.v[0].total);
+	if (!o->only && !o->event && p.events.n) {
+		for (node = 0; node < p.events.v[0].self.n; node++)
+			own += p.events.v[0].self.v[node] > 0;
+		EQ(weights, own);
+	}
+	view_walk_free(w);
+	view_release(&v);
+	vec_release(&path);
+}
+
+static void check_walks(void)
+{
+	check_walk(&(struct view_opts){ 0 });
+	check_walk(&(struct view_opts){ .event = -1 });
+	check_walk(&(struct view_opts){ .event = 7 });
+	check_walk(&(struct view_opts){ .only = "long" });
+	check_walk(&(struct view_opts){ .only = "nowhere" });
+	check_walk(&(struct view_opts){ .event = -1, .invert = true });
+}
+
+static void test_walk(void)
+{
+	bool ordered;
+	u32 i;
+
+	free(random_stacks(3000, &ordered));
+	OK(ordered);
+	check_walks();
+	/* Leaves without weight, at the end as well. */
+	for (i = 1; i < p.events.v[0].self.n; i += 3)
+		p.events.v[0].self.v[i] = 0;
+	stack("zz;zz");
+	check_walks();
+	free(random_stacks(0, &ordered));
+	OK(!ordered);
+	check_walks();
+	for (i = 0; i < p.events.v[0].self.n; i += 1 + i % 4)
+		p.events.v[0].self.v[i] = 0;
+	check_walks();
+	profile_release(&p);
+	profile_init(&p, &strings);
+	check_walk(&(struct view_opts){ 0 });
+	/* The root alone. */
+	profile_add(&p, profile_event(&p, strtab_adds(&strings, "e")), 0, 1, 4);
+	check_walks();
+	EQ(view_walk_new(&p, &(struct view_opts){ .only = "(" }, &err) == NULL, 1);
+	OK(strstr(err.msg, "--only: '('") != NULL);
+	/* The last one: what was rewritten leaves nothing. */
+	add("a;d", 4);
+	view_walk_free(view_walk_new(&p, &(struct view_opts){ .only = "a", .last = true }, &err));
+	EQ(p.nodes.n, 1);
+}
+
 int main(void)
 {
 	strtab_init(&strings);
@@ -322,6 +416,7 @@ int main(void)
 	test_edges();
 	test_last();
 	test_batch();
+	test_walk();
 	profile_release(&p);
 	strtab_release(&strings);
 	return tap_done();

@@ -136,7 +136,8 @@ int main(int argc, char **argv)
 	const struct render_writer *w = render_writer_by_name(format);
 	struct render_opts opts = { .title = "made" };
 	struct view_opts vo = { .event = -1 };
-	struct render_input in = { &p, NULL, facts, ARRAY_SIZE(facts), quality, ARRAY_SIZE(quality) };
+	struct render_input in = { .profile = &p, .facts = facts, .nr_facts = ARRAY_SIZE(facts), .quality = quality,
+		.nr_quality = ARRAY_SIZE(quality) };
 	struct error err = { "" };
 	u64 time = 1000000000, nr, samples, i;
 	struct view v;
