@@ -107,7 +107,7 @@ struct unplaced {
 };
 
 /*
- * Codes of the batch that may wait: 64 MiB.  The tree that they become takes three times as much,
+ * Codes of the batch that may wait: 32 MiB.  The tree that they become takes six times as much,
  * when stacks differ, and what does not differ waits but once.
  */
 #define WAITING_MAX (16u << 20)
@@ -1148,15 +1148,18 @@ static void add_weight(struct pipeline *p, node_id node, u32 event, u64 samples,
 	}
 }
 
-static void count_frames(struct pipeline *p, const u32 *codes, u64 samples)
+static void count_frames(struct pipeline *p, const u16 *codes, u64 samples)
 {
 	u64 *by_frame;
+	frame_id f;
 
 	while (p->frame_samples.n < p->run->profile.frames.n)
 		vec_push(&p->frame_samples, 0);
 	by_frame = p->frame_samples.v;
-	for (; *codes; codes++)
-		by_frame[*codes - 1] = add_saturated(by_frame[*codes - 1], samples);
+	while (*codes) {
+		f = profile_code_frame(&codes);
+		by_frame[f] = add_saturated(by_frame[f], samples);
+	}
 }
 
 /* The waiting chains go into the tree. */
@@ -1174,7 +1177,7 @@ static void place_waiting(struct pipeline *p)
 		node_id node = p->batch.stacks.v[i].node;
 
 		add_weight(p, node, w->event, w->samples, w->weight, w->base);
-		if (w->chain == NO_CHAIN)
+		if (w->chain >= p->chains.n)
 			continue;
 		p->chains.v[w->chain].node = node;
 		p->chains.v[w->chain].flags &= ~(u32)CHAIN_WAITING;
@@ -2055,6 +2058,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 		goto out;
 	take_pending(&p);
 	settle_chains(&p);
+	/* Where they are nobody asks any more, and the tree needs the room. */
+	vec_release(&p.chains);
 	place_waiting(&p);
 	/* In a pipe they come behind the samples: what was found without them is checked at least.
 	 */

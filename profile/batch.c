@@ -12,9 +12,11 @@
 
 #define THREADS_MAX 16u
 
+#define KEY 4u
+
 /* A stack while it is sorted. */
 struct item {
-	u64 key;   /* two of its codes, those that are compared at present */
+	u64 key;   /* KEY of its codes, those that are compared at present */
 	u32 at;    /* its first code */
 	u32 stack; /* in batch.stacks */
 };
@@ -25,15 +27,25 @@ struct range {
 };
 
 /* Behind the 0 that ends a stack all is 0. */
-static u64 load_key(const u32 *code)
+static u64 load_key(const u16 *code)
 {
-	return code[0] ? (u64)code[0] << 32 | code[1] : 0;
+	u64 key = 0;
+	u32 i;
+
+	for (i = 0; i < KEY && code[i]; i++)
+		key |= (u64)code[i] << (48 - 16 * i);
+	return key;
+}
+
+static bool ends(u64 key)
+{
+	return !(key & 0xffff);
 }
 
 /* Codes behind those of the keys, which are equal. */
-static bool rest_less(const u32 *codes, const struct item *a, const struct item *b, u32 depth)
+static bool rest_less(const u16 *codes, const struct item *a, const struct item *b, u32 depth)
 {
-	const u32 *p = codes + a->at + depth, *q = codes + b->at + depth;
+	const u16 *p = codes + a->at + depth, *q = codes + b->at + depth;
 
 	while (*p == *q && *p) {
 		p++;
@@ -42,14 +54,14 @@ static bool rest_less(const u32 *codes, const struct item *a, const struct item 
 	return *p < *q;
 }
 
-static bool item_less(const u32 *codes, const struct item *a, const struct item *b, u32 depth)
+static bool item_less(const u16 *codes, const struct item *a, const struct item *b, u32 depth)
 {
 	if (a->key != b->key)
 		return a->key < b->key;
-	return (u32)a->key && rest_less(codes, a, b, depth + 2);
+	return !ends(a->key) && rest_less(codes, a, b, depth + KEY);
 }
 
-static void insertion_sort(struct item *v, u32 n, const u32 *codes, u32 depth)
+static void insertion_sort(struct item *v, u32 n, const u16 *codes, u32 depth)
 {
 	u32 i, k;
 
@@ -72,7 +84,7 @@ static u64 median(u64 a, u64 b, u64 c)
  * is still to be sorted, into parts[0..3).  Pivots are taken by chance, so that no input makes it
  * slow.
  */
-static u32 split(struct item *v, const u32 *codes, u64 *seed, struct range r, struct range parts[3])
+static u32 split(struct item *v, const u16 *codes, u64 *seed, struct range r, struct range parts[3])
 {
 	struct item *x = v + r.first;
 	u32 less = 0, more = r.n, i;
@@ -95,17 +107,17 @@ static u32 split(struct item *v, const u32 *codes, u64 *seed, struct range r, st
 	}
 	parts[0] = (struct range){ r.first, less, r.depth };
 	parts[1] = (struct range){ r.first + more, r.n - more, r.depth };
-	if (more - less < 2 || !(u32)pivot)
+	if (more - less < 2 || ends(pivot))
 		return 2;
 	for (i = less; i < more; i++) {
-		__builtin_prefetch(codes + x[MIN(i + 8, more - 1)].at + r.depth + 2);
-		x[i].key = load_key(codes + x[i].at + r.depth + 2);
+		__builtin_prefetch(codes + x[MIN(i + 8, more - 1)].at + r.depth + KEY);
+		x[i].key = load_key(codes + x[i].at + r.depth + KEY);
 	}
-	parts[2] = (struct range){ r.first + less, more - less, r.depth + 2 };
+	parts[2] = (struct range){ r.first + less, more - less, r.depth + KEY };
 	return 3;
 }
 
-static void sort_range(struct item *v, const u32 *codes, u64 seed, struct range all)
+static void sort_range(struct item *v, const u16 *codes, u64 seed, struct range all)
 {
 	VEC(struct range) parts = { 0 };
 
@@ -126,7 +138,7 @@ static void sort_range(struct item *v, const u32 *codes, u64 seed, struct range 
 /* What several threads sort together. */
 struct sorting {
 	struct item *v;
-	const u32 *codes;
+	const u16 *codes;
 	u64 seed;
 	pthread_mutex_t lock;
 	pthread_cond_t more;
@@ -171,7 +183,7 @@ static void *sort_shared(void *p)
 	return NULL;
 }
 
-static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed, unsigned threads)
+static void sort_items(struct item *v, u32 n, const u16 *codes, u64 seed, unsigned threads)
 {
 	struct sorting s = { .v = v, .codes = codes, .seed = seed };
 	pthread_t others[THREADS_MAX];
@@ -201,7 +213,7 @@ static void sort_items(struct item *v, u32 n, const u32 *codes, u64 seed, unsign
 
 static void more_codes(struct profile_batch *b, size_t n)
 {
-	u32 *large;
+	u16 *large;
 
 	if (b->codes.cap < MANY_CODES || b->codes.n + n > LARGE_CODES ||
 	    b->codes.cap >= LARGE_CODES) {
@@ -215,21 +227,66 @@ static void more_codes(struct profile_batch *b, size_t n)
 	b->codes.cap = LARGE_CODES;
 }
 
+static u16 *put_code(u16 *code, frame_id f)
+{
+	u32 rest = f + 1 - PROFILE_NARROW;
+
+	if (LIKELY(f + 1 < PROFILE_NARROW)) {
+		*code++ = (u16)(f + 1);
+		return code;
+	}
+	*code++ = (u16)(PROFILE_NARROW + rest / (PROFILE_NARROW - 1));
+	*code++ = (u16)(1 + rest % (PROFILE_NARROW - 1));
+	return code;
+}
+
 void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
 		       const frame_id *inner, u32 n_inner)
 {
-	u32 i, *code;
+	size_t most = 2 * ((size_t)n_outer + n_inner) + 1;
+	u16 *code;
+	u32 i;
 
 	vec_push(&b->stacks, ((struct profile_stack){ .at = (u32)b->codes.n }));
-	if (b->codes.cap - b->codes.n < (size_t)n_outer + n_inner + 1)
-		more_codes(b, (size_t)n_outer + n_inner + 1);
+	if (b->codes.cap - b->codes.n < most)
+		more_codes(b, most);
 	code = b->codes.v + b->codes.n;
 	for (i = 0; i < n_outer; i++)
-		*code++ = outer[i] + 1;
+		code = put_code(code, outer[i]);
 	for (i = 0; i < n_inner; i++)
-		*code++ = inner[i] + 1;
-	*code = 0;
-	b->codes.n += (size_t)n_outer + n_inner + 1;
+		code = put_code(code, inner[i]);
+	*code++ = 0;
+	b->codes.n = (size_t)(code - b->codes.v);
+}
+
+/* From here on the codes are of the ranks of frames. */
+static void rank_codes(struct profile_batch *b, const struct profile *p, const u32 *rank)
+{
+	VEC(u16) ranked = { 0 };
+	size_t i;
+
+	if (p->frames.n < PROFILE_NARROW) {
+		for (i = 0; i < b->codes.n; i++)
+			if (b->codes.v[i])
+				b->codes.v[i] = (u16)(rank[b->codes.v[i] - 1] + 1);
+		return;
+	}
+	for (i = 0; i < b->stacks.n; i++) {
+		const u16 *code = b->codes.v + b->stacks.v[i].at;
+
+		b->stacks.v[i].at = (u32)ranked.n;
+		while (*code) {
+			vec_reserve(&ranked, 3);
+			ranked.n = (size_t)(put_code(ranked.v + ranked.n,
+						     rank[profile_code_frame(&code)]) -
+					    ranked.v);
+		}
+		vec_push(&ranked, 0);
+	}
+	vec_release(&b->codes);
+	b->codes.v = ranked.v;
+	b->codes.n = ranked.n;
+	b->codes.cap = ranked.cap;
 }
 
 /* A node of the stack that is at hand. */
@@ -238,35 +295,42 @@ struct step {
 	bool fresh; /* it had no child when it was come to: all below is of the stacks before */
 };
 
-/* The stacks go in by `items`; the frame of a code is frame[code - 1], or code - 1. */
+/* The stacks go in by `items`; the frame of a code is frame[that of the code], or just that. */
 static void build(struct profile *p, struct profile_batch *b, const struct item *items,
 		  const frame_id *frame)
 {
-	u32 n = (u32)b->stacks.n, none = 0, i, k;
-	VEC(struct step) path = { 0 };
-	const u32 *last = &none;
+	VEC(struct step) path = {
+		0
+	}; /* by code; of a frame with two, the first is the one above */
+	u32 n = (u32)b->stacks.n, i, k;
+	const u16 none = 0, *last = &none;
 
 	vec_push(&path, ((struct step){ 0, !p->nodes.v[0].child }));
 	for (i = 0; i < n; i++) {
 		struct profile_stack *s = &b->stacks.v[items[i].stack];
-		const u32 *code = b->codes.v + s->at;
+		const u16 *first = b->codes.v + s->at, *code;
 
 		__builtin_prefetch(b->codes.v + items[MIN(i + 4, n - 1)].at);
 		__builtin_prefetch(b->stacks.v + items[MIN(i + 8, n - 1)].stack, 1);
-		for (k = 0; code[k] == last[k] && code[k]; k++)
+		for (k = 0; first[k] == last[k] && first[k]; k++)
 			;
+		if (k && first[k - 1] >= PROFILE_NARROW)
+			k--;
 		path.n = k + 1;
-		for (; code[k]; k++) {
-			struct step up = path.v[k], step;
-			frame_id f = frame ? frame[code[k] - 1] : code[k] - 1;
+		for (code = first + k; *code;) {
+			struct step up = path.v[path.n - 1], step;
+			frame_id f = profile_code_frame(&code);
 
+			f = frame ? frame[f] : f;
 			step.node = up.fresh ? profile_new_child(p, up.node, f)
 					     : profile_child(p, up.node, f);
 			step.fresh = !p->nodes.v[step.node].child;
+			if (UNLIKELY(first + path.n != code))
+				vec_push(&path, up);
 			vec_push(&path, step);
 		}
-		s->node = path.v[k].node;
-		last = code;
+		s->node = path.v[path.n - 1].node;
+		last = first;
 	}
 	vec_release(&path);
 }
@@ -283,9 +347,7 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, u
 		vec_reserve(&p->nodes, b->codes.n + 1);
 		vec_push(&p->nodes, ((struct cct_node){ 0 }));
 		rank = view_frame_ranks(p, &order);
-		for (i = 0; i < b->codes.n; i++)
-			if (b->codes.v[i])
-				b->codes.v[i] = rank[b->codes.v[i] - 1] + 1;
+		rank_codes(b, p, rank);
 	}
 	for (i = 0; i < n; i++) {
 		u32 at = b->stacks.v[i].at;

@@ -96,11 +96,28 @@ struct profile_stack {
 	node_id node; /* its leaf, once it is placed */
 };
 
+/*
+ * The frames of the stacks as codes, which sort as the frames' ids do: one for a frame, two from
+ * the frame PROFILE_NARROW - 1 on, of which the first alone is PROFILE_NARROW or more.  That is
+ * enough for 800 million frames, whose names no strtab would hold.
+ */
+#define PROFILE_NARROW 0xc000u
+
 /* All zero: empty. */
 struct profile_batch {
 	VEC(struct profile_stack) stacks; /* in the order in which they came */
-	VEC(u32) codes; /* of each stack: its frames + 1 root first, 0; less than 2^32 in all */
+	VEC(u16) codes; /* of each stack: its frames root first, 0; less than 2^32 in all */
 };
+
+/* The frame at *code, which moves behind it. */
+static inline frame_id profile_code_frame(const u16 **code)
+{
+	u32 c = *(*code)++;
+
+	if (UNLIKELY(c >= PROFILE_NARROW))
+		c = PROFILE_NARROW - 1 + (c - PROFILE_NARROW) * (PROFILE_NARROW - 1) + *(*code)++;
+	return c - 1;
+}
 
 /* The stack's frames root first, in two parts. */
 void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,

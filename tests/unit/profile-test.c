@@ -310,6 +310,65 @@ static void test_batch(void)
 	free(expected);
 }
 
+/* Stacks of the frames around the first one that takes two codes, and of far ones; their view. */
+static char *wide_stacks(bool batched, u32 frames)
+{
+	struct profile_batch batch = { 0 };
+	u64 state = 11;
+	u32 i, k, event;
+	char name[16];
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	event = profile_event(&p, strtab_adds(&strings, "cycles"));
+	for (i = 0; i < frames; i++) {
+		/* Not in the order of their names. */
+		snprintf(name, sizeof(name), "%u", i * 7919u % 1000003);
+		frame(name, SPACE_USER);
+	}
+	for (i = 0; i < 2000; i++) {
+		frame_id stack[6];
+		node_id node = 0;
+		u32 n = i % 7;
+
+		for (k = 0; k < n; k++) {
+			state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+			stack[k] = (u32)(state >> 60 ? PROFILE_NARROW - 4 + (state >> 33) % 6
+						     : (state >> 33) % frames) %
+				   frames;
+		}
+		profile_batch_add(&batch, stack, n / 2, stack + n / 2, n - n / 2);
+		for (k = 0; !batched && k < n; k++)
+			node = profile_child(&p, node, stack[k]);
+		if (!batched)
+			profile_add(&p, event, node, 1, 1);
+	}
+	if (batched)
+		profile_batch_place(&p, &batch, 5, 1);
+	for (k = 0; batched && k < batch.stacks.n; k++)
+		profile_add(&p, event, batch.stacks.v[k].node, 1, 1);
+	profile_batch_release(&batch);
+	return xstrdup(dump(&(struct view_opts){ 0 }));
+}
+
+static void test_wide(void)
+{
+	static const u32 frames[] = { PROFILE_NARROW - 1, PROFILE_NARROW, 200000 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(frames); i++) {
+		char *one = wide_stacks(false, frames[i]), *all;
+		size_t nodes = p.nodes.n;
+
+		all = wide_stacks(true, frames[i]);
+		OK(!strcmp(one, all));
+		EQ(p.nodes.n, nodes);
+		OK(nodes > 2000);
+		free(one);
+		free(all);
+	}
+}
+
 /* By name, then space: those of random_stacks() have nothing else that differs. */
 static int cmp_frames(frame_id a, frame_id b)
 {
@@ -416,6 +475,7 @@ int main(void)
 	test_edges();
 	test_last();
 	test_batch();
+	test_wide();
 	test_walk();
 	profile_release(&p);
 	strtab_release(&strings);
