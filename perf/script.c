@@ -20,16 +20,18 @@
 
 /* What a line of a stack says, by its bytes. */
 struct entry {
-	struct entry *next; /* that followed last time, or NULL */
-	u64 addr;
+	struct entry *next; /* that followed last time and is quick, or NULL */
 	u32 id;
 	u32 len;
+	u8 kind;         /* its space; OWN_KIND where more than the frame before it matters */
 	u8 space, flags; /* flags: enum perf_text_flag */
 	bool addr_only;  /* its space was told by the address alone */
-	bool whole;      /* ends in a newline: may be compared without looking for the line's end */
+	bool quick;      /* may be compared without looking for the line's end */
 	u8 lines;
 	char raw[]; /* with its newline; at least KEY_END bytes are allocated */
 };
+#define OWN_KIND 0xff
+#define NO_KIND  0xfe
 
 /*
  * Where the last digits of the address stand, for a first comparison and for the cache: "\t%16x". A
@@ -43,7 +45,6 @@ struct entry {
 struct script_worker {
 	VEC(struct entry *) entries;
 	struct index index;   /* by all bytes */
-	struct entry *leaf;   /* entry that was first in the last stack */
 	struct entry **cache; /* grows with the entries */
 	unsigned cache_bits;
 };
@@ -271,10 +272,10 @@ static inline u64 load_key(const char *p)
 	return v;
 }
 
-/* Whether the line at p is that of `e`; nobody has looked for its end yet. */
+/* Whether the line at p is that of `e`, which is quick; nobody has looked for its end yet. */
 static inline bool entry_is(const struct entry *e, const char *p, const char *end)
 {
-	return (size_t)(end - p) > e->len && e->len >= KEY_END && load_key(p) == load_key(e->raw) &&
+	return (size_t)(end - p) > e->len && load_key(p) == load_key(e->raw) &&
 	       !memcmp(p, e->raw, e->len) && p[e->len] != ' ';
 }
 
@@ -323,11 +324,12 @@ static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, 
 	}
 	e->id = w->n_defs++;
 	e->len = (u32)key.n;
-	e->whole = key.p[key.n - 1] == '\n';
+	e->quick = key.n >= KEY_END && key.p[key.n - 1] == '\n';
 	e->lines = src.p ? 2 : 1;
-	e->addr = d.addr;
 	e->space = d.space;
 	e->flags = d.flags;
+	e->kind = d.flags & TEXT_INLINED || (e->addr_only && d.space == SPACE_KERNEL) ? OWN_KIND
+										      : d.space;
 	vec_push(&sw->entries, e);
 	vec_push(&piece->defs, d);
 	index_add(&sw->index, hash, e->id);
@@ -373,23 +375,23 @@ static struct entry *entry_at(struct text_worker *w, struct text_piece *piece, c
 		if (!e)
 			return NULL;
 	}
-	if (e->whole && e->len >= KEY_END)
+	if (e->quick)
 		*cache_slot(sw, load_key(e->raw)) = e;
 	piece->lines += e->lines;
 	*p = stop;
 	return e;
 }
 
-/* Adds frames to the sample as long as the lines are such. */
+/* What the frames of a stack so far say of the next one. */
 struct walk {
-	struct entry *prev;
-	u8 space; /* of it */
+	u8 space; /* of the last one */
+	u8 kind;  /* of a frame that adds nothing: one like the last one */
 	bool first, inlined, exact, user;
 };
 
 static void walk_init(struct walk *k)
 {
-	*k = (struct walk){ .first = true };
+	*k = (struct walk){ .kind = NO_KIND, .first = true };
 }
 
 /*
@@ -397,7 +399,7 @@ static void walk_init(struct walk *k)
  * one behind kernel ones, and the first one outside Xen behind Xen's.  Inlined
  * frames share the address of the one that they are in.
  */
-static inline void walk_add(struct walk *k, struct text_piece *piece, struct entry *e)
+static u32 walk_add(struct walk *k, const struct entry *e)
 {
 	u32 variant = 0;
 	u8 space = e->space;
@@ -414,10 +416,10 @@ static inline void walk_add(struct walk *k, struct text_piece *piece, struct ent
 	k->first = false;
 	k->space = space;
 	k->user |= space == SPACE_USER;
-	k->prev = e;
+	k->kind = e->kind == OWN_KIND ? NO_KIND : space;
 	if (k->exact)
 		variant |= TEXT_V_EXACT;
-	vec_push(&piece->chain, e->id * TEXT_VARIANTS + variant);
+	return e->id * TEXT_VARIANTS + variant;
 }
 
 /* ---- the first line of a sample ---- */
@@ -926,44 +928,60 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 
 /* ---- a piece ---- */
 
+/* The frame in the line(s) at *p, by its key if it has been there before; as entry_at(). */
+static struct entry *entry_by_key(struct text_worker *w, struct text_piece *piece, const char **p,
+				  const char *end)
+{
+	struct script_worker *sw = w->priv;
+	struct entry *e = end - *p > KEY_END ? *cache_slot(sw, load_key(*p)) : NULL;
+
+	if (!e || !entry_is(e, *p, end))
+		return entry_at(w, piece, p, end);
+	piece->lines += e->lines;
+	*p += e->len;
+	return e;
+}
+
 /* All frame lines at p; returns the first byte behind them. */
 static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p,
 			      const char *end)
 {
-	struct script_worker *sw = w->priv;
-	struct entry *e = sw->leaf;
+	struct entry *e = NULL, *prev = NULL;
 	const char lead = *p;
 	struct head h;
 	struct walk k;
 
 	walk_init(&k);
 	while (p < end && *p == lead) {
+		u32 *chain, *chain_end;
+
 		if (lead == ' ' && !k.first && scan_head(p, line_end(p, end), &h) != HEAD_NONE)
 			break;
-		if (e && entry_is(e, p, end)) {
+		e = entry_by_key(w, piece, &p, end);
+		if (!e)
+			break;
+		if (prev && e->quick)
+			prev->next = e;
+		vec_reserve(&piece->chain, 1);
+		chain = piece->chain.v + piece->chain.n;
+		chain_end = piece->chain.v + piece->chain.cap;
+		*chain++ = walk_add(&k, e);
+		/* As long as what follows is what followed last time. */
+		for (; chain < chain_end && lead != ' '; chain++) {
+			struct entry *next = e->next;
+
+			prev = e;
+			if (!next || !entry_is(next, p, end))
+				break;
+			e = next;
 			piece->lines += e->lines;
 			p += e->len;
-		} else {
-			e = end - p > KEY_END ? *cache_slot(sw, load_key(p)) : NULL;
-			if (e && entry_is(e, p, end)) {
-				piece->lines += e->lines;
-				p += e->len;
-			} else {
-				e = entry_at(w, piece, &p, end);
-				if (!e)
-					break;
-			}
-			if (!e->whole)
-				;
-			else if (!k.prev)
-				sw->leaf = e;
-			else
-				k.prev->next = e;
+			/* The processor does not look beyond the page on its own. */
+			__builtin_prefetch(p + 1024);
+			*chain = e->kind == k.kind ? e->id * TEXT_VARIANTS : walk_add(&k, e);
 		}
-		walk_add(&k, piece, e);
-		e = e->next;
-		/* The processor does not look beyond the page on its own. */
-		__builtin_prefetch(p + 1024);
+		piece->chain.n = (size_t)(chain - piece->chain.v);
+		prev = e;
 	}
 	return p;
 }
@@ -1080,7 +1098,7 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 		e = entry_at(w, piece, &p, stop);
 		if (e) {
 			piece->lines--;
-			walk_add(&k, piece, e);
+			vec_push(&piece->chain, walk_add(&k, e));
 		}
 		return behind;
 	}
@@ -1091,7 +1109,7 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 	if (!e)
 		return behind;
 	piece->lines--; /* the first line has been counted */
-	walk_add(&k, piece, e);
+	vec_push(&piece->chain, walk_add(&k, e));
 	return p;
 }
 
