@@ -83,13 +83,16 @@ int parse_dec(const char **p, const char *end, u64 *v)
 {
 	const char *s = *p;
 	u64 r = 0;
+	u8 d;
 
-	if (s == end || *s < '0' || *s > '9')
-		return -1;
-	for (; s < end && *s >= '0' && *s <= '9'; s++)
-		if (__builtin_mul_overflow(r, (u64)10, &r) ||
-		    __builtin_add_overflow(r, (u64)(*s - '0'), &r))
+	for (; s < end && (d = (u8)(*s - '0')) <= 9; s++) {
+		if (UNLIKELY(r > UINT64_MAX / 10 - 1) &&
+		    (r > UINT64_MAX / 10 || (r == UINT64_MAX / 10 && d > UINT64_MAX % 10)))
 			return -1;
+		r = r * 10 + d;
+	}
+	if (s == *p)
+		return -1;
 	*p = s;
 	*v = r;
 	return 0;

@@ -42,7 +42,50 @@ struct entry {
 #define CACHE_BITS_MIN 8
 #define CACHE_BITS_MAX 16
 
+#define PART_MAX   48
+#define TASK_BITS  9
+#define EVENT_BITS 4
+
+/* ---- the first line of a sample ---- */
+
+enum head_kind {
+	HEAD_NONE, /* not understood */
+	HEAD_SAMPLE,
+	HEAD_OTHER, /* a record that is no sample, a metric: understood and passed over */
+};
+
+struct head {
+	struct span comm, event, frame; /* n 0: none */
+	u64 time, period, lost;
+	u32 pid, tid, cpu, machine_pid, vcpu;
+	/* Where the names of comm and event are kept, or NULL. */
+	u32 *comm_name, *event_name;
+};
+
+/* Parts of first lines and what they say: lines of one thread and of one event have the same bytes
+ * again and again. */
+struct known_task {
+	char raw[PART_MAX];
+	u8 n, comm_at, comm_n; /* n 0: nothing yet */
+	bool has_tid;
+	u32 pid, tid, machine_pid, vcpu;
+	u32 name; /* of the comm, of the worker; TEXT_NO_NAME: not asked for yet */
+};
+
+struct known_event {
+	char raw[PART_MAX];
+	u8 n, name_at, name_n;
+	u32 name;
+	u64 period;
+};
+
+struct known_heads {
+	struct known_task tasks[1 << TASK_BITS]; /* by hash */
+	struct known_event events[1 << EVENT_BITS];
+};
+
 struct script_worker {
+	struct known_heads heads;
 	VEC(struct entry *) entries;
 	struct index index;   /* by all bytes */
 	struct entry **cache; /* grows with the entries */
@@ -422,19 +465,7 @@ static u32 walk_add(struct walk *k, const struct entry *e)
 	return e->id * TEXT_VARIANTS + variant;
 }
 
-/* ---- the first line of a sample ---- */
-
-enum head_kind {
-	HEAD_NONE, /* not understood */
-	HEAD_SAMPLE,
-	HEAD_OTHER, /* a record that is no sample, a metric: understood and passed over */
-};
-
-struct head {
-	struct span comm, event, frame; /* n 0: none */
-	u64 time, period, lost;
-	u32 pid, tid, cpu, machine_pid, vcpu;
-};
+/* ---- reading a first line ---- */
 
 /* "pid/tid", "tid", "-1"; tid alone leaves pid unknown. */
 static bool scan_tid(struct span s, u32 *pid, u32 *tid)
@@ -503,19 +534,103 @@ static bool is_date(struct span s)
 	return s.n == 10 && is_digit(s.p[0]) && s.p[4] == '-' && s.p[7] == '-';
 }
 
+/* Guests: "VM:  123 VCPU:001 comm". */
+static struct span take_guest(struct span comm, struct head *h)
+{
+	const char *end = comm.p + comm.n, *q;
+	u64 v;
+
+	h->machine_pid = 0;
+	h->vcpu = PERF_NO_CPU;
+	q = comm.p + 3;
+	if (span_starts(comm, "VM:")) {
+		q = skip_blanks(q, end);
+		if (!parse_dec(&q, end, &v) && v <= INT32_MAX && (q == end || is_blank(*q))) {
+			h->machine_pid = (u32)v;
+			q = skip_blanks(q, end);
+			comm = (struct span){ q, (size_t)(end - q) };
+		}
+	}
+	q = comm.p + 5;
+	if (span_starts(comm, "VCPU:") && !parse_dec(&q, end, &v) && v < PERF_NO_CPU &&
+	    (q == end || is_blank(*q))) {
+		h->vcpu = (u32)v;
+		q = skip_blanks(q, end);
+		comm = (struct span){ q, (size_t)(end - q) };
+	}
+	return comm;
+}
+
+/* [VM][VCPU][comm][tid] */
+static void scan_task(const char *p, const char *end, struct head *h, bool *has_tid)
+{
+	const char *e = end;
+	struct span word = last_word(p, &e);
+
+	h->pid = h->tid = PERF_NO_PID;
+	*has_tid = word.n && scan_tid(word, &h->pid, &h->tid);
+	if (!*has_tid)
+		e = word.p + word.n;
+	h->comm = take_guest(span_trim((struct span){ p, (size_t)(e - p) }), h);
+}
+
+/* Where bytes like these are kept: the first, and the last 16. */
+static u32 part_slot(const char *p, size_t n, unsigned bits)
+{
+	u64 a, b, c;
+
+	memcpy(&a, p, 8);
+	memcpy(&b, p + n - 16, 8);
+	memcpy(&c, p + n - 8, 8);
+	return (u32)(hash_u64(c ^ hash_u64(b ^ hash_u64(a))) >> (64 - bits));
+}
+
+/* The same, which depends on these bytes alone. `known` may be NULL. */
+static void scan_task_again(struct known_heads *known, const char *p, const char *end,
+			    struct head *h, bool *has_tid)
+{
+	size_t n = (size_t)(end - p);
+	struct known_task *k;
+
+	if (!known || n < 16 || n > PART_MAX) {
+		scan_task(p, end, h, has_tid);
+		return;
+	}
+	k = &known->tasks[part_slot(p, n, TASK_BITS)];
+	if (k->n == n && !memcmp(k->raw, p, n)) {
+		h->comm = (struct span){ p + k->comm_at, k->comm_n };
+		h->pid = k->pid;
+		h->tid = k->tid;
+		h->machine_pid = k->machine_pid;
+		h->vcpu = k->vcpu;
+		h->comm_name = &k->name;
+		*has_tid = k->has_tid;
+		return;
+	}
+	scan_task(p, end, h, has_tid);
+	memcpy(k->raw, p, n);
+	k->n = (u8)n;
+	k->comm_at = (u8)(h->comm.p - p);
+	k->comm_n = (u8)h->comm.n;
+	k->pid = h->pid;
+	k->tid = h->tid;
+	k->machine_pid = h->machine_pid;
+	k->vcpu = h->vcpu;
+	k->has_tid = *has_tid;
+	k->name = TEXT_NO_NAME;
+}
+
 /*
  * What stands before the time or the event: [VM][VCPU][comm][tid][cpu][misc][date].  False: no tid
  * and nothing that could be a comm.
  */
-static bool scan_front(const char *p, const char *end, struct head *h, bool *has_tid)
+static bool scan_front(struct known_heads *known, const char *p, const char *end, struct head *h,
+		       bool *has_tid)
 {
 	const char *e = end, *before;
 	struct span word, next;
-	u64 v;
 
-	h->pid = h->tid = PERF_NO_PID;
 	h->cpu = PERF_NO_CPU;
-	*has_tid = false;
 	word = last_word(p, &e);
 	if (is_clock(word)) {
 		word = last_word(p, &e);
@@ -533,35 +648,11 @@ static bool scan_front(const char *p, const char *end, struct head *h, bool *has
 		}
 		h->cpu = PERF_NO_CPU;
 	}
+	e = word.p + word.n;
 	if (scan_cpu(word, &h->cpu))
-		word = last_word(p, &e);
-	if (word.n && scan_tid(word, &h->pid, &h->tid))
-		*has_tid = true;
-	else
-		e = word.p + word.n;
-	h->comm = span_trim((struct span){ p, (size_t)(e - p) });
-	/* Guests: "VM:  123 VCPU:001 comm". */
-	h->machine_pid = 0;
-	h->vcpu = PERF_NO_CPU;
-	if (span_starts(h->comm, "VM:")) {
-		const char *q = skip_blanks(h->comm.p + 3, h->comm.p + h->comm.n),
-			   *ce = h->comm.p + h->comm.n;
-
-		if (!parse_dec(&q, ce, &v) && v <= INT32_MAX && (q == ce || is_blank(*q))) {
-			h->machine_pid = (u32)v;
-			q = skip_blanks(q, ce);
-			h->comm = (struct span){ q, (size_t)(ce - q) };
-		}
-	}
-	if (span_starts(h->comm, "VCPU:")) {
-		const char *q = h->comm.p + 5, *ce = h->comm.p + h->comm.n;
-
-		if (!parse_dec(&q, ce, &v) && v < PERF_NO_CPU && (q == ce || is_blank(*q))) {
-			h->vcpu = (u32)v;
-			q = skip_blanks(q, ce);
-			h->comm = (struct span){ q, (size_t)(ce - q) };
-		}
-	}
+		for (e = word.p; e > p && is_blank(e[-1]); e--)
+			;
+	scan_task_again(known, p, e, h, has_tid);
 	return *has_tid || h->comm.n > 0;
 }
 
@@ -750,7 +841,7 @@ static bool scan_bare_flat(const char *p, const char *end, struct head *h)
 		if (w > q && w > p && we > w && scan_addr(w, end, &addr) &&
 		    is_in_column(p, q, we)) {
 			front = take_bare_event((struct span){ p, (size_t)(q - p) }, h);
-			if (scan_front(front.p, front.p + front.n, h, &has_tid) ||
+			if (scan_front(NULL, front.p, front.p + front.n, h, &has_tid) ||
 			    h->cpu != PERF_NO_CPU || h->event.n) {
 				h->time = PERF_NO_TIME;
 				h->period = 1;
@@ -801,7 +892,7 @@ static enum head_kind scan_no_time(const char *p, const char *end, struct head *
 			struct head probe = *h;
 
 			/* Two numbers: tid and period. */
-			if (scan_front(p, f, &probe, &has_tid) && has_tid) {
+			if (scan_front(NULL, p, f, &probe, &has_tid) && has_tid) {
 				if (!span_u64(word, &h->period))
 					return HEAD_NONE;
 				e = f;
@@ -814,7 +905,7 @@ static enum head_kind scan_no_time(const char *p, const char *end, struct head *
 			has_period = true;
 		}
 		if (name.n && !is_digit(name.p[0]) &&
-		    (scan_front(p, e, h, &has_tid) || skip_blanks(p, e) == e) &&
+		    (scan_front(NULL, p, e, h, &has_tid) || skip_blanks(p, e) == e) &&
 		    (has_tid || has_period)) {
 			h->time = PERF_NO_TIME;
 			h->event = (struct span){ name.p, (size_t)(c - name.p) };
@@ -835,15 +926,16 @@ static bool scan_bare(const char *p, const char *end, struct head *h)
 	u64 v;
 
 	h->period = 1;
+	h->comm_name = h->event_name = NULL;
 	while (end > p && (is_blank(end[-1]) || end[-1] == '\r'))
 		end--;
 	e = end;
 	word = last_word(p, &e);
 	if (is_wide_number(p, word) && span_u64(word, &v)) {
 		h->period = v;
-		if (!scan_front(p, e, h, &has_tid) && skip_blanks(p, e) < e)
+		if (!scan_front(NULL, p, e, h, &has_tid) && skip_blanks(p, e) < e)
 			return false;
-	} else if (!scan_front(p, end, h, &has_tid) || !has_tid) {
+	} else if (!scan_front(NULL, p, end, h, &has_tid) || !has_tid) {
 		return false;
 	}
 	h->time = PERF_NO_TIME;
@@ -870,11 +962,43 @@ static const char *find_record(const char *p, const char *end)
 	return p;
 }
 
+/* As scan_back() with `strict`, which depends on these bytes alone; frames differ from line to line.
+ * `known` may be NULL. */
+static enum head_kind scan_back_again(struct known_heads *known, const char *p, const char *end,
+				      struct head *h)
+{
+	size_t n = (size_t)(end - p);
+	struct known_event *k;
+	enum head_kind kind;
+
+	if (!known || n < 16 || n > PART_MAX)
+		return scan_back(p, end, h, true);
+	k = &known->events[part_slot(p, n, EVENT_BITS)];
+	if (k->n == n && !memcmp(k->raw, p, n)) {
+		h->period = k->period;
+		h->event = (struct span){ p + k->name_at, k->name_n };
+		h->event_name = &k->name;
+		h->frame.n = 0;
+		return HEAD_SAMPLE;
+	}
+	kind = scan_back(p, end, h, true);
+	if (kind == HEAD_SAMPLE && !h->frame.n) {
+		memcpy(k->raw, p, n);
+		k->n = (u8)n;
+		k->name_at = (u8)(h->event.p - p);
+		k->name_n = (u8)h->event.n;
+		k->period = h->period;
+		k->name = TEXT_NO_NAME;
+	}
+	return kind;
+}
+
 /*
  * The first line of a sample.  Of several things that look like a time the first one with an event
  * behind it is taken (a comm can look like one, a payload too), else the last one.
  */
-static enum head_kind scan_head(const char *p, const char *end, struct head *h)
+static enum head_kind scan_head(struct known_heads *known, const char *p, const char *end,
+				struct head *h)
 {
 	const char *c, *first;
 	enum head_kind kind, best = HEAD_NONE;
@@ -883,6 +1007,7 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 	u64 ns;
 
 	h->lost = 0;
+	h->comm_name = h->event_name = NULL;
 	c = find_record(p, end);
 	if (c && (c == p || c[-1] == ' ')) {
 		/* In dumps (`-D`) "0x1f40 [0x30]: " stands before it, and the record may be told
@@ -899,13 +1024,14 @@ static enum head_kind scan_head(const char *p, const char *end, struct head *h)
 		if (!scan_time(p, c, &first, &ns))
 			continue;
 		t = (struct head){ .time = ns };
-		if (skip_blanks(p, first) < first && !scan_front(p, first, &t, &has_tid))
+		if (skip_blanks(p, first) < first && 
+		    !scan_front(known, p, first, &t, &has_tid))
 			continue;
 		if (skip_blanks(p, first) == first) {
 			t.pid = t.tid = PERF_NO_PID;
 			t.cpu = t.vcpu = PERF_NO_CPU;
 		}
-		kind = scan_back(c + 1, end, &t, true);
+		kind = scan_back_again(known, c + 1, end, &t);
 		if (kind != HEAD_NONE) {
 			*h = t;
 			return kind;
@@ -946,6 +1072,7 @@ static struct entry *entry_by_key(struct text_worker *w, struct text_piece *piec
 static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p,
 			      const char *end)
 {
+	struct script_worker *sw = w->priv;
 	struct entry *e = NULL, *prev = NULL;
 	const char lead = *p;
 	struct head h;
@@ -955,7 +1082,8 @@ static const char *read_stack(struct text_worker *w, struct text_piece *piece, c
 	while (p < end && *p == lead) {
 		u32 *chain, *chain_end;
 
-		if (lead == ' ' && !k.first && scan_head(p, line_end(p, end), &h) != HEAD_NONE)
+		if (lead == ' ' && !k.first &&
+		    scan_head(&sw->heads, p, line_end(p, end), &h) != HEAD_NONE)
 			break;
 		e = entry_by_key(w, piece, &p, end);
 		if (!e)
@@ -1057,6 +1185,15 @@ static const struct head no_head = {
 	.vcpu = PERF_NO_CPU,
 };
 
+static u32 name_of(struct text_worker *w, struct text_piece *piece, struct span s, u32 *known)
+{
+	if (!known)
+		return text_worker_name(w, piece, s.p, s.n);
+	if (*known == TEXT_NO_NAME)
+		*known = text_worker_name(w, piece, s.p, s.n);
+	return *known;
+}
+
 static void sample_open(struct text_worker *w, struct text_piece *piece, struct open_sample *o,
 			const struct head *h)
 {
@@ -1075,9 +1212,9 @@ static void sample_open(struct text_worker *w, struct text_piece *piece, struct 
 		.chain = (u32)piece->chain.n,
 	};
 	if (h->comm.n)
-		o->s.comm = text_worker_name(w, piece, h->comm.p, h->comm.n);
+		o->s.comm = name_of(w, piece, h->comm, h->comm_name);
 	if (h->event.n)
-		o->s.event = text_worker_name(w, piece, h->event.p, h->event.n);
+		o->s.event = name_of(w, piece, h->event, h->event_name);
 	o->open = true;
 	o->headed = h != &no_head;
 	o->tabs = false;
@@ -1103,7 +1240,7 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 		return behind;
 	}
 	/* A first line can begin like a source line: its comm is set to the right. */
-	if (is_srcline(behind, end) && scan_head(behind, line_end(behind, end), &next) == HEAD_NONE)
+	if (is_srcline(behind, end) && scan_head(NULL, behind, line_end(behind, end), &next) == HEAD_NONE)
 		behind = end;
 	e = entry_at(w, piece, &p, behind);
 	if (!e)
@@ -1115,6 +1252,7 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 
 static void parse(struct text_worker *w, struct text_piece *piece)
 {
+	struct script_worker *sw = w->priv;
 	struct open_sample o = { .open = false };
 	const char *p = piece->p, *end = piece->end, *e, *next;
 	enum head_kind kind;
@@ -1135,7 +1273,7 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			/* With blanks instead of a tab it can as well be a first line, its comm set
 			 * to the right. */
 			if (*p == '\t' ||
-			    (!o.tabs && scan_head(p, line_end(p, end), &h) == HEAD_NONE)) {
+			    (!o.tabs && scan_head(&sw->heads, p, line_end(p, end), &h) == HEAD_NONE)) {
 				o.tabs |= *p == '\t';
 				next = read_stack(w, piece, p, end);
 			}
@@ -1155,7 +1293,7 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		/* A comm can begin so, too: then frames stand below. */
 		if (*p == '#' && (e - p == 1 || p[1] == ' ' || p[1] == '\r') &&
 		    !(next < end && *next == '\t' && e - p > 2 && is_frame_line(next, end) &&
-		      scan_head(p, e, &h) == HEAD_SAMPLE)) {
+		      scan_head(&sw->heads, p, e, &h) == HEAD_SAMPLE)) {
 			buf_put(&piece->notes, p, (size_t)(e - p));
 			buf_putc(&piece->notes, '\n');
 			piece->lines++;
@@ -1170,7 +1308,7 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			p = next;
 			continue;
 		}
-		kind = *p == '\t' ? HEAD_NONE : scan_head(p, e, &h);
+		kind = *p == '\t' ? HEAD_NONE : scan_head(&sw->heads, p, e, &h);
 		if (kind == HEAD_NONE && *p != '\t' && next < end &&
 		    (!is_blank(*p) || *next == '\t') && is_frame_line(next, end) &&
 		    !is_known_line(p, e)) {
@@ -1259,7 +1397,7 @@ static size_t cut(const void *ctx, const char *text, size_t n)
 	while (p && tries++ < 4096) {
 		e = p;
 		p = memrchr(text, '\n', (size_t)(e - text));
-		if (p && p[1] != '\t' && p[1] != '|' && scan_head(p + 1, e, &h) != HEAD_NONE)
+		if (p && p[1] != '\t' && p[1] != '|' && scan_head(NULL, p + 1, e, &h) != HEAD_NONE)
 			return (size_t)(p - text) + 1;
 	}
 	return 0;
@@ -1369,7 +1507,7 @@ static int script_probe(const u8 *head, size_t n, bool is_dir)
 		if (*p == '#' && (e - p == 1 || p[1] == ' '))
 			notes++;
 		else if ((*p == '\t' && is_frame_line(p, e)) || is_bare_frame(p, e) ||
-			 (*p != '\t' && scan_head(p, e, &h) != HEAD_NONE))
+			 (*p != '\t' && scan_head(NULL, p, e, &h) != HEAD_NONE))
 			good++;
 		else if (!is_srcline(p, e) && !is_known_line(p, e) && !is_frame_line(e + 1, end))
 			bad++;
