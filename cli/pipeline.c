@@ -82,10 +82,10 @@ enum {
 	TEXT_KNOWN_HV = 1 << 0,    /* one more frame of the hypervisor, not inlined */
 	TEXT_KNOWN_DOM0 = 1 << 1,  /* kernel or user */
 	TEXT_KNOWN_GUEST = 1 << 2, /* of a guest */
-	TEXT_KNOWN_RUN = 1 << 3,   /* not a single frame that is not broken */
+	TEXT_KNOWN_ONE = 1 << 3,   /* a single frame, and not a broken one */
 };
 
-/* What a text frame stands for: a frame, or a run of pipeline.text_frames. */
+/* What a text frame stands for: with TEXT_KNOWN_ONE a frame, else a run of pipeline.text_frames. */
 struct text_known {
 	u32 first, n; /* n 0: not known yet */
 	u32 what;
@@ -800,10 +800,10 @@ static struct text_known text_frame(struct pipeline *p, u32 id)
 		if (f->space == SPACE_GUEST_KERNEL || f->space == SPACE_GUEST_USER)
 			k->what |= TEXT_KNOWN_GUEST;
 		frame = p->text_frames.v[k->first];
-		if (k->n > 1 || (p->have_broken && frame == p->broken))
-			k->what |= TEXT_KNOWN_RUN;
-		else
+		if (k->n == 1 && !(p->have_broken && frame == p->broken)) {
+			k->what |= TEXT_KNOWN_ONE;
 			k->first = frame;
+		}
 	}
 	return *k;
 }
@@ -845,6 +845,27 @@ static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
 	return p->run->profile.frames.v[p->text_chain.v[0]].function;
 }
 
+/* Appends frames, from chain[i - 1] on outwards, to p->text_chain, which has room for them, until
+ * one is not known to be a single one; returns how many are left. */
+static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *hv, u32 *seen)
+{
+	const struct text_known *known = p->text_known.v;
+	size_t n = p->text_known.n;
+	u32 *to = p->text_chain.v + p->text_chain.n, what;
+
+	for (; i > 0 && chain[i - 1] < n; i--) {
+		what = known[chain[i - 1]].what;
+		if (!(what & TEXT_KNOWN_ONE))
+			break;
+		*to++ = known[chain[i - 1]].first;
+		*hv += what & TEXT_KNOWN_HV;
+		*seen |= what;
+	}
+	p->text_chain.n = (size_t)(to - p->text_chain.v);
+	return i;
+}
+
+
 /* The chain waits as `chain` of p->chains. */
 static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s, u32 chain,
 				     u32 event)
@@ -856,12 +877,19 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 	u32 hv = 0, seen = 0, i, k, roots;
 
 	p->text_chain.n = 0;
-	for (i = s->chain_nr; i-- > 0;) {
-		struct text_known known = text_frame(p, (u32)s->chain[i]);
+	vec_reserve(&p->text_chain, s->chain_nr);
+	for (i = s->chain_nr; i > 0;) {
+		struct text_known known;
 
+		/* Nearly all. */
+		i = known_frames(p, s->chain, i, &hv, &seen);
+		if (!i)
+			break;
+		known = text_frame(p, (u32)s->chain[--i]);
 		hv += known.what & TEXT_KNOWN_HV;
 		seen |= known.what;
-		if (LIKELY(!(known.what & TEXT_KNOWN_RUN))) {
+		vec_reserve(&p->text_chain, known.n + i);
+		if (known.what & TEXT_KNOWN_ONE) {
 			vec_push(&p->text_chain, known.first);
 			continue;
 		}

@@ -864,19 +864,22 @@ static u32 soon(const struct text_pipe *tp, const struct names *k, const struct 
 static void give_sample(struct text_pipe *tp, const struct text_sample *s, struct perf_item *item)
 {
 	struct names *k = &tp->known[tp->cur->worker];
-	const u32 *chain = tp->cur->chain.v + s->chain;
+	const u32 *chain = tp->cur->chain.v + s->chain, *known = k->frames.v;
 	struct perf_sample *o = &item->sample;
+	bool fresh = false;
+	u64 *to;
 	u32 i;
 
 	tp->chain.n = 0;
 	vec_reserve(&tp->chain, s->chain_nr);
+	to = tp->chain.v;
 	for (i = 0; i < s->chain_nr; i++) {
-		u32 id = k->frames.v[chain[i]];
-
-		if (UNLIKELY(id == INDEX_NONE))
-			id = global_frame(tp, k, chain[i]);
-		tp->chain.v[i] = id;
+		to[i] = known[chain[i]];
+		fresh |= to[i] == INDEX_NONE;
 	}
+	for (i = 0; fresh && i < s->chain_nr; i++)
+		if (to[i] == INDEX_NONE)
+			to[i] = global_frame(tp, k, chain[i]);
 	tp->chain.n = s->chain_nr;
 	memset(item, 0, sizeof(*item));
 	item->type = ITEM_SAMPLE;
