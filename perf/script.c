@@ -42,9 +42,10 @@ struct entry {
 #define CACHE_BITS_MIN 8
 #define CACHE_BITS_MAX 16
 
-#define PART_MAX   48
+#define TASK_MAX   48
 #define TASK_BITS  9
-#define EVENT_BITS 4
+
+#define LINE_MAX_KNOWN 128
 
 /* ---- the first line of a sample ---- */
 
@@ -62,26 +63,30 @@ struct head {
 	u32 *comm_name, *event_name;
 };
 
-/* Parts of first lines and what they say: lines of one thread and of one event have the same bytes
- * again and again. */
+/* What stands before the processor or the time, and what it says: all lines of a thread have the
+ * same bytes there. */
 struct known_task {
-	char raw[PART_MAX];
+	char raw[TASK_MAX];
 	u8 n, comm_at, comm_n; /* n 0: nothing yet */
-	bool has_tid;
+	bool has_tid, has_colon;
 	u32 pid, tid, machine_pid, vcpu;
 	u32 name; /* of the comm, of the worker; TEXT_NO_NAME: not asked for yet */
 };
 
-struct known_event {
-	char raw[PART_MAX];
-	u8 n, name_at, name_n;
-	u32 name;
+/* A first line as perf prints them unless told otherwise, "comm tid [008] 7707.000102: 1003009
+ * cycles: ": the next ones differ in the thread and in digits. */
+struct known_line {
+	char raw[LINE_MAX_KNOWN];
+	u32 n;                               /* 0: nothing yet */
+	u32 cpu_at, time_at, dot_at, colon_at; /* in raw */
+	u32 event_at, event_n;
+	u32 event_name; /* of the worker; TEXT_NO_NAME: not asked for yet */
 	u64 period;
 };
 
 struct known_heads {
 	struct known_task tasks[1 << TASK_BITS]; /* by hash */
-	struct known_event events[1 << EVENT_BITS];
+	struct known_line lines[4];              /* by length */
 };
 
 struct script_worker {
@@ -574,15 +579,30 @@ static void scan_task(const char *p, const char *end, struct head *h, bool *has_
 	h->comm = take_guest(span_trim((struct span){ p, (size_t)(e - p) }), h);
 }
 
-/* Where bytes like these are kept: the first, and the last 16. */
-static u32 part_slot(const char *p, size_t n, unsigned bits)
+/* Where a task of n bytes, 16 to TASK_MAX, is kept. */
+static struct known_task *task_slot(struct known_heads *known, const char *p, size_t n)
 {
 	u64 a, b, c;
 
 	memcpy(&a, p, 8);
 	memcpy(&b, p + n - 16, 8);
 	memcpy(&c, p + n - 8, 8);
-	return (u32)(hash_u64(c ^ hash_u64(b ^ hash_u64(a))) >> (64 - bits));
+	return &known->tasks[hash_u64(c ^ hash_u64(b ^ hash_u64(a))) >> (64 - TASK_BITS)];
+}
+
+static bool task_is(const struct known_task *k, const char *p, size_t n)
+{
+	return k->n == n && !memcmp(k->raw, p, n);
+}
+
+static void take_task(struct known_task *k, const char *p, struct head *h)
+{
+	h->comm = (struct span){ p + k->comm_at, k->comm_n };
+	h->pid = k->pid;
+	h->tid = k->tid;
+	h->machine_pid = k->machine_pid;
+	h->vcpu = k->vcpu;
+	h->comm_name = &k->name;
 }
 
 /* The same, which depends on these bytes alone. `known` may be NULL. */
@@ -592,18 +612,13 @@ static void scan_task_again(struct known_heads *known, const char *p, const char
 	size_t n = (size_t)(end - p);
 	struct known_task *k;
 
-	if (!known || n < 16 || n > PART_MAX) {
+	if (!known || n < 16 || n > TASK_MAX) {
 		scan_task(p, end, h, has_tid);
 		return;
 	}
-	k = &known->tasks[part_slot(p, n, TASK_BITS)];
-	if (k->n == n && !memcmp(k->raw, p, n)) {
-		h->comm = (struct span){ p + k->comm_at, k->comm_n };
-		h->pid = k->pid;
-		h->tid = k->tid;
-		h->machine_pid = k->machine_pid;
-		h->vcpu = k->vcpu;
-		h->comm_name = &k->name;
+	k = task_slot(known, p, n);
+	if (task_is(k, p, n)) {
+		take_task(k, p, h);
 		*has_tid = k->has_tid;
 		return;
 	}
@@ -617,6 +632,7 @@ static void scan_task_again(struct known_heads *known, const char *p, const char
 	k->machine_pid = h->machine_pid;
 	k->vcpu = h->vcpu;
 	k->has_tid = *has_tid;
+	k->has_colon = memchr(p, ':', n) != NULL;
 	k->name = TEXT_NO_NAME;
 }
 
@@ -962,35 +978,83 @@ static const char *find_record(const char *p, const char *end)
 	return p;
 }
 
-/* As scan_back() with `strict`, which depends on these bytes alone; frames differ from line to line.
- * `known` may be NULL. */
-static enum head_kind scan_back_again(struct known_heads *known, const char *p, const char *end,
-				      struct head *h)
+static bool take_digits(const char *p, u32 n, u64 *v)
+{
+	u64 r = 0;
+	u32 i, bad = 0;
+
+	for (i = 0; i < n; i++) {
+		u32 d = (u8)(p[i] - '0');
+
+		bad |= d > 9;
+		r = r * 10 + d;
+	}
+	*v = r;
+	return !bad;
+}
+
+/* A line like one before: what scan_head() would say of it.  False: it has to be asked. */
+static bool scan_known(struct known_heads *known, const char *p, const char *end, struct head *h)
+{
+	size_t n = (size_t)(end - p), task_n;
+	struct known_line *k = &known->lines[n % ARRAY_SIZE(known->lines)];
+	struct known_task *t;
+	u64 cpu, sec, frac;
+	u32 digits;
+
+	if (k->n != n || p[k->cpu_at] != '[' || p[k->dot_at] != '.' ||
+	    memcmp(p + k->colon_at, k->raw + k->colon_at, n - k->colon_at) != 0 ||
+	    memcmp(p + k->cpu_at + 4, k->raw + k->cpu_at + 4, k->time_at - k->cpu_at - 4) != 0)
+		return false;
+	digits = k->colon_at - k->dot_at - 1;
+	if (!take_digits(p + k->cpu_at + 1, 3, &cpu) ||
+	    !take_digits(p + k->time_at, k->dot_at - k->time_at, &sec) ||
+	    !take_digits(p + k->dot_at + 1, digits, &frac))
+		return false;
+	for (task_n = k->cpu_at; task_n && is_blank(p[task_n - 1]); task_n--)
+		;
+	if (task_n < 16 || task_n > TASK_MAX)
+		return false;
+	t = task_slot(known, p, task_n);
+	/* Another colon could be taken for the time's. */
+	if (!task_is(t, p, task_n) || !t->has_tid || t->has_colon)
+		return false;
+	take_task(t, p, h);
+	for (; digits < 9; digits++)
+		frac *= 10;
+	h->time = sec * 1000000000 + frac;
+	h->period = k->period;
+	h->cpu = (u32)cpu;
+	h->event = (struct span){ p + k->event_at, k->event_n };
+	h->event_name = &k->event_name;
+	h->frame.n = 0;
+	return true;
+}
+
+/* Keeps a line for scan_known(), if its processor has three digits and its time has no more than
+ * fit for sure. */
+static void keep_line(struct known_heads *known, const char *p, const char *end, const char *time,
+		      const char *colon, const struct head *h)
 {
 	size_t n = (size_t)(end - p);
-	struct known_event *k;
-	enum head_kind kind;
+	struct known_line *k = &known->lines[n % ARRAY_SIZE(known->lines)];
+	const char *dot = memchr(time, '.', (size_t)(colon - time)), *q = time;
 
-	if (!known || n < 16 || n > PART_MAX)
-		return scan_back(p, end, h, true);
-	k = &known->events[part_slot(p, n, EVENT_BITS)];
-	if (k->n == n && !memcmp(k->raw, p, n)) {
-		h->period = k->period;
-		h->event = (struct span){ p + k->name_at, k->name_n };
-		h->event_name = &k->name;
-		h->frame.n = 0;
-		return HEAD_SAMPLE;
-	}
-	kind = scan_back(p, end, h, true);
-	if (kind == HEAD_SAMPLE && !h->frame.n) {
-		memcpy(k->raw, p, n);
-		k->n = (u8)n;
-		k->name_at = (u8)(h->event.p - p);
-		k->name_n = (u8)h->event.n;
-		k->period = h->period;
-		k->name = TEXT_NO_NAME;
-	}
-	return kind;
+	while (q > p && is_blank(q[-1]))
+		q--;
+	if (n > sizeof(k->raw) || !dot || dot - time > 9 || q - p < 5 || q[-1] != ']' ||
+	    q[-5] != '[')
+		return;
+	memcpy(k->raw, p, n);
+	k->n = (u32)n;
+	k->cpu_at = (u32)(q - 5 - p);
+	k->time_at = (u32)(time - p);
+	k->dot_at = (u32)(dot - p);
+	k->colon_at = (u32)(colon - p);
+	k->event_at = (u32)(h->event.p - p);
+	k->event_n = (u32)h->event.n;
+	k->event_name = TEXT_NO_NAME;
+	k->period = h->period;
 }
 
 /*
@@ -1000,13 +1064,15 @@ static enum head_kind scan_back_again(struct known_heads *known, const char *p, 
 static enum head_kind scan_head(struct known_heads *known, const char *p, const char *end,
 				struct head *h)
 {
-	const char *c, *first;
+	const char *c, *first, *whole = end;
 	enum head_kind kind, best = HEAD_NONE;
 	struct head t;
 	bool has_tid;
 	u64 ns;
 
 	h->lost = 0;
+	if (known && scan_known(known, p, end, h))
+		return HEAD_SAMPLE;
 	h->comm_name = h->event_name = NULL;
 	c = find_record(p, end);
 	if (c && (c == p || c[-1] == ' ')) {
@@ -1024,16 +1090,18 @@ static enum head_kind scan_head(struct known_heads *known, const char *p, const 
 		if (!scan_time(p, c, &first, &ns))
 			continue;
 		t = (struct head){ .time = ns };
-		if (skip_blanks(p, first) < first && 
+		if (skip_blanks(p, first) < first &&
 		    !scan_front(known, p, first, &t, &has_tid))
 			continue;
 		if (skip_blanks(p, first) == first) {
 			t.pid = t.tid = PERF_NO_PID;
 			t.cpu = t.vcpu = PERF_NO_CPU;
 		}
-		kind = scan_back_again(known, c + 1, end, &t);
+		kind = scan_back(c + 1, end, &t, true);
 		if (kind != HEAD_NONE) {
 			*h = t;
+			if (known && kind == HEAD_SAMPLE && !t.frame.n)
+				keep_line(known, p, whole, first, c, &t);
 			return kind;
 		}
 		kind = scan_back(c + 1, end, &t, false);
