@@ -13,22 +13,21 @@ static bool is_full(const struct chain_table *t, u64 n)
 	return n * 3 > (u64)t->size * 2;
 }
 
-void chain_table_expect(struct chain_table *t, u64 n)
+static void make_slots(struct chain_table *t)
 {
 	t->size = FIRST_SIZE;
-	while (t->size < MOST_FIRST && is_full(t, n))
+	while (t->size < MOST_FIRST && is_full(t, t->expected))
 		t->size *= 2;
 	t->slots = xcalloc(t->size, sizeof(*t->slots));
 }
 
 struct chain_slot *chain_table_find(struct chain_table *t, const u64 key[2])
 {
-	size_t mask = t->size - 1, i;
+	size_t mask, i;
 
-	if (UNLIKELY(!t->size)) {
-		chain_table_expect(t, 0);
-		mask = t->size - 1;
-	}
+	if (UNLIKELY(!t->size))
+		make_slots(t);
+	mask = t->size - 1;
 	for (i = key[0] & mask; chain_slot_used(&t->slots[i]); i = (i + 1) & mask)
 		if (t->slots[i].key[0] == key[0] && t->slots[i].key[1] == key[1])
 			break;

@@ -19,10 +19,9 @@ struct chain_table {
 	struct chain_slot *slots;
 	u64 *weights; /* by slot; NULL: they are the samples */
 	size_t size, n;
+	u64 expected; /* about how many: it need not grow then; to be set before the first look-up
+		       */
 };
-
-/* About how many chains a table is for: it need not grow then. Before the first look-up. */
-void chain_table_expect(struct chain_table *t, u64 n);
 
 /* The slot of a key, or a free one to be given to chain_table_add() before anything else is done.
  */

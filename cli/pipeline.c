@@ -2059,8 +2059,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	m = perf_meta(p.reader);
 	/* Samples take about half a KiB, and a quarter of them are new. */
 	perf_progress(p.reader, &done, &total);
-	chain_table_expect(&p.whole, total / 2048);
-	chain_table_expect(&p.outer, total / 4096);
+	p.whole.expected = total / 2048;
+	p.outer.expected = total / 4096;
 	p.scale = (u64)m->weight_scale;
 	if (p.scale > r->profile.weight_scale)
 		refine_scale(r, p.scale);
