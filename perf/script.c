@@ -381,7 +381,7 @@ static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, 
 	vec_push(&sw->entries, e);
 	vec_push(&piece->defs, d);
 	index_add(&sw->index, hash, e->id);
-	if (sw->entries.n > (size_t)1 << sw->cache_bits && sw->cache_bits < CACHE_BITS_MAX) {
+	if (sw->entries.n > (size_t)1 << (sw->cache_bits - 1) && sw->cache_bits < CACHE_BITS_MAX) {
 		free(sw->cache);
 		sw->cache_bits += 2;
 		sw->cache = xcalloc((size_t)1 << sw->cache_bits, sizeof(*sw->cache));
