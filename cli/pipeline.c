@@ -865,7 +865,6 @@ static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *hv, u3
 	return i;
 }
 
-
 /* The chain waits as `chain` of p->chains. */
 static struct chain_entry build_text(struct pipeline *p, const struct perf_sample *s, u32 chain,
 				     u32 event)

@@ -42,8 +42,8 @@ struct entry {
 #define CACHE_BITS_MIN 8
 #define CACHE_BITS_MAX 16
 
-#define TASK_MAX   48
-#define TASK_BITS  9
+#define TASK_MAX  48
+#define TASK_BITS 9
 
 #define LINE_MAX_KNOWN 128
 
@@ -77,7 +77,7 @@ struct known_task {
  * cycles: ": the next ones differ in the thread and in digits. */
 struct known_line {
 	char raw[LINE_MAX_KNOWN];
-	u32 n;                               /* 0: nothing yet */
+	u32 n;                                 /* 0: nothing yet */
 	u32 cpu_at, time_at, dot_at, colon_at; /* in raw */
 	u32 event_at, event_n;
 	u32 event_name; /* of the worker; TEXT_NO_NAME: not asked for yet */
@@ -1090,8 +1090,7 @@ static enum head_kind scan_head(struct known_heads *known, const char *p, const 
 		if (!scan_time(p, c, &first, &ns))
 			continue;
 		t = (struct head){ .time = ns };
-		if (skip_blanks(p, first) < first &&
-		    !scan_front(known, p, first, &t, &has_tid))
+		if (skip_blanks(p, first) < first && !scan_front(known, p, first, &t, &has_tid))
 			continue;
 		if (skip_blanks(p, first) == first) {
 			t.pid = t.tid = PERF_NO_PID;
@@ -1308,7 +1307,8 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 		return behind;
 	}
 	/* A first line can begin like a source line: its comm is set to the right. */
-	if (is_srcline(behind, end) && scan_head(NULL, behind, line_end(behind, end), &next) == HEAD_NONE)
+	if (is_srcline(behind, end) &&
+	    scan_head(NULL, behind, line_end(behind, end), &next) == HEAD_NONE)
 		behind = end;
 	e = entry_at(w, piece, &p, behind);
 	if (!e)
@@ -1340,8 +1340,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			next = p;
 			/* With blanks instead of a tab it can as well be a first line, its comm set
 			 * to the right. */
-			if (*p == '\t' ||
-			    (!o.tabs && scan_head(&sw->heads, p, line_end(p, end), &h) == HEAD_NONE)) {
+			if (*p == '\t' || (!o.tabs && scan_head(&sw->heads, p, line_end(p, end),
+								&h) == HEAD_NONE)) {
 				o.tabs |= *p == '\t';
 				next = read_stack(w, piece, p, end);
 			}
