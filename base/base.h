@@ -47,6 +47,26 @@ void *xcalloc(size_t n, size_t size);
 /* The C library's memset(), for some 100 bytes again and again: what a compiler that knows how many
  * they are puts in its place takes several times as long. */
 void mem_zero(void *p, size_t n);
+/* Bytes that both start with, of n. */
+static inline size_t mem_common(const void *a, const void *b, size_t n)
+{
+	const char *p = a, *q = b;
+	size_t i = 0;
+
+	while (i + 8 <= n) {
+		u64 x, y;
+
+		memcpy(&x, p + i, 8);
+		memcpy(&y, q + i, 8);
+		if (x != y)
+			break;
+		i += 8;
+	}
+	while (i < n && p[i] == q[i])
+		i++;
+	return i;
+}
+
 void *xreallocarray(void *p, size_t n, size_t size);
 /* libiberty takes its memory from functions of these names: with all of them here it takes it from
  * us. */

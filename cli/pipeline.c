@@ -180,6 +180,7 @@ struct pipeline {
 	/* For the shares of what is unresolved: samples by leaf node, and those by frame that no
 	 * leaf counts. */
 	VEC(u64) node_samples, frame_samples;
+	u64 frame_most;     /* what none of frame_samples is above */
 	u64 scale;          /* weights of the input count 1/scale */
 	VEC(u64) last_time; /* by cpu, for the check of periods */
 	VEC(u8) cpu_seen;
@@ -1175,17 +1176,34 @@ static void add_weight(struct pipeline *p, node_id node, u32 event, u64 samples,
 	}
 }
 
-static void count_frames(struct pipeline *p, const u16 *codes, u64 samples)
+/* The samples of waiting chains, by frame. */
+static void count_frames(struct pipeline *p)
 {
-	u64 *by_frame;
+	u64 samples = 0, most, *by_frame;
+	const u16 *code;
+	bool simple;
 	frame_id f;
+	size_t i;
 
 	while (p->frame_samples.n < p->run->profile.frames.n)
 		vec_push(&p->frame_samples, 0);
 	by_frame = p->frame_samples.v;
-	while (*codes) {
-		f = profile_code_frame(&codes);
-		by_frame[f] = add_saturated(by_frame[f], samples);
+	for (i = 0; i < p->waiting.n; i++)
+		samples = add_saturated(samples, p->waiting.v[i].samples);
+	/* As if they were all in each frame of each chain. */
+	if (__builtin_mul_overflow(samples, (u64)p->batch.codes.n, &most))
+		most = UINT64_MAX;
+	p->frame_most = add_saturated(p->frame_most, most);
+	simple = p->frame_most < UINT64_MAX && p->frame_samples.n < PROFILE_NARROW;
+	for (i = 0; i < p->waiting.n; i++) {
+		code = p->batch.codes.v + p->batch.stacks.v[i].at;
+		samples = p->waiting.v[i].samples;
+		for (; simple && *code; code++)
+			by_frame[(size_t)*code - 1] += samples;
+		while (*code) {
+			f = profile_code_frame(&code);
+			by_frame[f] = add_saturated(by_frame[f], samples);
+		}
 	}
 }
 
@@ -1195,9 +1213,7 @@ static void place_waiting(struct pipeline *p)
 	struct profile *prof = &p->run->profile;
 	size_t i;
 
-	for (i = 0; i < p->waiting.n; i++)
-		count_frames(p, p->batch.codes.v + p->batch.stacks.v[i].at,
-			     p->waiting.v[i].samples);
+	count_frames(p);
 	profile_batch_place(prof, &p->batch, p->seed, threads_for(p->opts->perf.threads));
 	for (i = 0; i < p->waiting.n; i++) {
 		const struct waiting *w = &p->waiting.v[i];

@@ -227,25 +227,6 @@ static struct entry *find(struct text_worker *w, struct text_piece *piece, const
 	return e;
 }
 
-/* Bytes that both start with. */
-static size_t common(const char *a, const char *b, size_t n)
-{
-	size_t i = 0;
-
-	while (i + 8 <= n) {
-		u64 x, y;
-
-		memcpy(&x, a + i, 8);
-		memcpy(&y, b + i, 8);
-		if (x != y)
-			break;
-		i += 8;
-	}
-	while (i < n && a[i] == b[i])
-		i++;
-	return i;
-}
-
 /* Whether the frame at p is that of `e`, which may be NULL. */
 static inline bool is_frame(const struct entry *e, const char *p, const char *end)
 {
@@ -259,7 +240,7 @@ static void split(struct text_worker *w, struct text_piece *piece, struct span s
 		  struct span last)
 {
 	struct folded_worker *fw = w->priv;
-	size_t same = common(stack.p, last.p, MIN(stack.n, last.n)), keep = fw->ends.n, at = 0;
+	size_t same = mem_common(stack.p, last.p, MIN(stack.n, last.n)), keep = fw->ends.n, at = 0;
 	struct entry *prev = NULL, *e;
 	const char *p, *end = stack.p + stack.n, *semi;
 

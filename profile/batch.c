@@ -26,15 +26,18 @@ struct range {
 	u32 first, n, depth;
 };
 
-/* Behind the 0 that ends a stack all is 0. */
+/*
+ * Behind the 0 that ends a stack all is 0.  Reads KEY codes in any case; without a branch, since
+ * where stacks end follows no rule.
+ */
 static u64 load_key(const u16 *code)
 {
-	u64 key = 0;
-	u32 i;
+	const u64 most = 0x7fff7fff7fff7fff;
+	u64 key = (u64)code[0] << 48 | (u64)code[1] << 32 | (u64)code[2] << 16 | code[3];
+	/* The upper bit of each code that is 0. */
+	u64 none = ~(((key & most) + most) | key | most);
 
-	for (i = 0; i < KEY && code[i]; i++)
-		key |= (u64)code[i] << (48 - 16 * i);
-	return key;
+	return none ? key & ~(UINT64_MAX >> __builtin_clzll(none)) : key;
 }
 
 static bool ends(u64 key)
@@ -240,21 +243,39 @@ static u16 *put_code(u16 *code, frame_id f)
 	return code;
 }
 
+/* There is room for two codes a frame. */
+static u16 *put_codes(u16 *code, const frame_id *f, u32 n)
+{
+	u32 all = 0, i = 0, k;
+
+	/* As if all were narrow, in steps that compilers make vectors of. */
+	for (; i + 8 <= n; i += 8)
+		for (k = i; k < i + 8; k++) {
+			all |= f[k] + 1;
+			code[k] = (u16)(f[k] + 1);
+		}
+	for (; i < n; i++) {
+		all |= f[i] + 1;
+		code[i] = (u16)(f[i] + 1);
+	}
+	if (LIKELY(all < PROFILE_NARROW))
+		return code + n;
+	for (i = 0; i < n; i++)
+		code = put_code(code, f[i]);
+	return code;
+}
+
 void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
 		       const frame_id *inner, u32 n_inner)
 {
 	size_t most = 2 * ((size_t)n_outer + n_inner) + 1;
 	u16 *code;
-	u32 i;
 
 	vec_push(&b->stacks, ((struct profile_stack){ .at = (u32)b->codes.n }));
 	if (b->codes.cap - b->codes.n < most)
 		more_codes(b, most);
-	code = b->codes.v + b->codes.n;
-	for (i = 0; i < n_outer; i++)
-		code = put_code(code, outer[i]);
-	for (i = 0; i < n_inner; i++)
-		code = put_code(code, inner[i]);
+	code = put_codes(b->codes.v + b->codes.n, outer, n_outer);
+	code = put_codes(code, inner, n_inner);
 	*code++ = 0;
 	b->codes.n = (size_t)(code - b->codes.v);
 }
@@ -262,23 +283,27 @@ void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_out
 /* From here on the codes are of the ranks of frames. */
 static void rank_codes(struct profile_batch *b, const struct profile *p, const u32 *rank)
 {
+	u16 *code = b->codes.v, *end = code + b->codes.n, *to;
 	VEC(u16) ranked = { 0 };
 	size_t i;
 
 	if (p->frames.n < PROFILE_NARROW) {
-		for (i = 0; i < b->codes.n; i++)
-			if (b->codes.v[i])
-				b->codes.v[i] = (u16)(rank[b->codes.v[i] - 1] + 1);
+		to = xcalloc(p->frames.n + 1, sizeof(*to));
+		for (i = 0; i < p->frames.n; i++)
+			to[i + 1] = (u16)(rank[i] + 1);
+		for (; code < end; code++)
+			*code = to[*code];
+		free(to);
 		return;
 	}
 	for (i = 0; i < b->stacks.n; i++) {
-		const u16 *code = b->codes.v + b->stacks.v[i].at;
+		const u16 *from = b->codes.v + b->stacks.v[i].at;
 
 		b->stacks.v[i].at = (u32)ranked.n;
-		while (*code) {
+		while (*from) {
 			vec_reserve(&ranked, 3);
 			ranked.n = (size_t)(put_code(ranked.v + ranked.n,
-						     rank[profile_code_frame(&code)]) -
+						     rank[profile_code_frame(&from)]) -
 					    ranked.v);
 		}
 		vec_push(&ranked, 0);
@@ -289,50 +314,90 @@ static void rank_codes(struct profile_batch *b, const struct profile *p, const u
 	b->codes.cap = ranked.cap;
 }
 
-/* A node of the stack that is at hand. */
-struct step {
-	node_id node;
-	bool fresh; /* it had no child when it was come to: all below is of the stacks before */
-};
+/* Codes of a stack, without the 0. */
+static u32 codes_of(const struct profile_batch *b, u32 stack)
+{
+	u32 end = stack + 1 < b->stacks.n ? b->stacks.v[stack + 1].at : (u32)b->codes.n;
+
+	return end - b->stacks.v[stack].at - 1;
+}
+
+/* The frame at *code, which moves behind it; of a rank when `frame` tells by it. */
+static inline frame_id take_frame(const u16 **code, const frame_id *frame)
+{
+	frame_id f = profile_code_frame(code);
+
+	return frame ? frame[f] : f;
+}
+
+/* New nodes below `node`, which *path is: one for each frame, and there is room for them.  The last
+ * one. */
+static node_id append(struct profile *p, node_id node, const u16 *code, node_id *path,
+		      const frame_id *frame)
+{
+	struct cct_node *nodes = p->nodes.v;
+	u32 next = (u32)p->nodes.n;
+
+	if (!*code)
+		return node;
+	if (!nodes[node].child)
+		nodes[node].child = next;
+	while (*code) {
+		path += *code >= PROFILE_NARROW ? 2 : 1;
+		nodes[next] = (struct cct_node){ take_frame(&code, frame), node, next + 1 };
+		*path = node = next++;
+	}
+	nodes[node].child = 0;
+	p->nodes.n = next;
+	return node;
+}
 
 /* The stacks go in by `items`; the frame of a code is frame[that of the code], or just that. */
 static void build(struct profile *p, struct profile_batch *b, const struct item *items,
 		  const frame_id *frame)
 {
-	VEC(struct step) path = {
-		0
-	}; /* by code; of a frame with two, the first is the one above */
-	u32 n = (u32)b->stacks.n, i, k;
-	const u16 none = 0, *last = &none;
+	u32 n = (u32)b->stacks.n, most = 0, last_n = 0, i;
+	const u16 *last = NULL;
+	/*
+	 * The nodes of the last stack by the number of codes above.  Those from `old` on had no
+	 * child when they were come to: all below them is of the stacks before.
+	 */
+	u32 old = p->nodes.v[0].child ? 1 : 0;
+	node_id *path;
 
-	vec_push(&path, ((struct step){ 0, !p->nodes.v[0].child }));
+	for (i = 0; i < n; i++)
+		most = MAX(most, codes_of(b, i));
+	path = xcalloc((size_t)most + 1, sizeof(*path));
 	for (i = 0; i < n; i++) {
-		struct profile_stack *s = &b->stacks.v[items[i].stack];
-		const u16 *first = b->codes.v + s->at, *code;
+		u32 stack = items[i].stack, stack_n = codes_of(b, stack);
+		const u16 *first = b->codes.v + items[i].at, *code;
+		node_id node;
+		u32 same;
 
 		__builtin_prefetch(b->codes.v + items[MIN(i + 4, n - 1)].at);
 		__builtin_prefetch(b->stacks.v + items[MIN(i + 8, n - 1)].stack, 1);
-		for (k = 0; first[k] == last[k] && first[k]; k++)
-			;
-		if (k && first[k - 1] >= PROFILE_NARROW)
-			k--;
-		path.n = k + 1;
-		for (code = first + k; *code;) {
-			struct step up = path.v[path.n - 1], step;
-			frame_id f = profile_code_frame(&code);
-
-			f = frame ? frame[f] : f;
-			step.node = up.fresh ? profile_new_child(p, up.node, f)
-					     : profile_child(p, up.node, f);
-			step.fresh = !p->nodes.v[step.node].child;
-			if (UNLIKELY(first + path.n != code))
-				vec_push(&path, up);
-			vec_push(&path, step);
+		same = (u32)(mem_common(first, last, MIN(stack_n, last_n) * sizeof(*first)) /
+			     sizeof(*first));
+		/* Not between the two codes of a frame. */
+		if (same && first[same - 1] >= PROFILE_NARROW)
+			same--;
+		code = first + same;
+		node = path[same];
+		old = MIN(old, same + 1);
+		while (same < old && *code) {
+			node = profile_child(p, node, take_frame(&code, frame));
+			same = (u32)(code - first);
+			path[same] = node;
+			if (p->nodes.v[node].child)
+				old = same + 1;
 		}
-		s->node = path.v[path.n - 1].node;
+		vec_reserve(&p->nodes, stack_n - same);
+		node = append(p, node, code, path + same, frame);
+		b->stacks.v[stack].node = node;
 		last = first;
+		last_n = stack_n;
 	}
-	vec_release(&path);
+	free(path);
 }
 
 void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, unsigned threads)
@@ -349,6 +414,8 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, u
 		rank = view_frame_ranks(p, &order);
 		rank_codes(b, p, rank);
 	}
+	vec_reserve(&b->codes, KEY - 1);
+	memset(b->codes.v + b->codes.n, 0, (KEY - 1) * sizeof(*b->codes.v));
 	for (i = 0; i < n; i++) {
 		u32 at = b->stacks.v[i].at;
 

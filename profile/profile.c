@@ -122,16 +122,6 @@ static void index_nodes(struct profile *p)
 	}
 }
 
-node_id profile_new_child(struct profile *p, node_id parent, frame_id frame)
-{
-	u32 id = (u32)p->nodes.n;
-
-	if (!p->nodes.v[parent].child)
-		p->nodes.v[parent].child = id;
-	vec_push(&p->nodes, ((struct cct_node){ .frame = frame, .parent = parent }));
-	return id;
-}
-
 node_id profile_child(struct profile *p, node_id parent, frame_id frame)
 {
 	u64 key = (u64)parent << 32 | frame;
@@ -147,7 +137,11 @@ node_id profile_child(struct profile *p, node_id parent, frame_id frame)
 		if (id != INDEX_NONE)
 			return id;
 	}
-	return profile_new_child(p, parent, frame);
+	id = (u32)p->nodes.n;
+	if (!first)
+		p->nodes.v[parent].child = id;
+	vec_push(&p->nodes, ((struct cct_node){ .frame = frame, .parent = parent }));
+	return id;
 }
 
 u32 profile_event(struct profile *p, str_id name)

@@ -80,8 +80,6 @@ void profile_drop_contexts(struct profile *p);
 frame_id profile_frame(struct profile *p, const struct frame *f);
 /* The node of `frame` below `parent`; made when new. */
 node_id profile_child(struct profile *p, node_id parent, frame_id frame);
-/* The same where the caller knows that there is none yet. */
-node_id profile_new_child(struct profile *p, node_id parent, frame_id frame);
 /* Event by name; made when new. */
 u32 profile_event(struct profile *p, str_id name);
 /* Adds a weight (and `samples` samples) to a stack. Sums saturate at 2^64 - 1. */

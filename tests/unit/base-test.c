@@ -26,6 +26,22 @@ static void test_arena(void)
 	arena_release(&a);
 }
 
+static void test_common(void)
+{
+	char a[40], b[40];
+	size_t n, i, wrong = 0;
+
+	EQ(mem_common(NULL, "", 0), 0);
+	memset(a, 'x', sizeof(a));
+	for (n = 0; n <= sizeof(a); n++)
+		for (i = 0; i < sizeof(a); i++) {
+			memcpy(b, a, sizeof(a));
+			b[i] = 'y';
+			wrong += mem_common(a, b, n) != MIN(n, i);
+		}
+	EQ(wrong, 0);
+}
+
 static void test_strtab(void)
 {
 	struct strtab t;
@@ -565,6 +581,7 @@ static void test_shortened(void)
 int main(void)
 {
 	test_arena();
+	test_common();
 	test_strtab();
 	test_hash();
 	test_buf();

@@ -310,8 +310,9 @@ static void test_batch(void)
 	free(expected);
 }
 
-/* Stacks of the frames around the first one that takes two codes, and of far ones; their view. */
-static char *wide_stacks(bool batched, u32 frames)
+/* Stacks of the frames around the first one that takes two codes, and of far ones; a batch of
+ * `size`, or one by one (0). Their view. */
+static char *wide_stacks(u32 size, u32 frames)
 {
 	struct profile_batch batch = { 0 };
 	u64 state = 11;
@@ -327,9 +328,9 @@ static char *wide_stacks(bool batched, u32 frames)
 		frame(name, SPACE_USER);
 	}
 	for (i = 0; i < 2000; i++) {
-		frame_id stack[6];
+		frame_id stack[24];
 		node_id node = 0;
-		u32 n = i % 7;
+		u32 n = i % 25;
 
 		for (k = 0; k < n; k++) {
 			state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -337,16 +338,20 @@ static char *wide_stacks(bool batched, u32 frames)
 						     : (state >> 33) % frames) %
 				   frames;
 		}
-		profile_batch_add(&batch, stack, n / 2, stack + n / 2, n - n / 2);
-		for (k = 0; !batched && k < n; k++)
-			node = profile_child(&p, node, stack[k]);
-		if (!batched)
+		if (!size) {
+			for (k = 0; k < n; k++)
+				node = profile_child(&p, node, stack[k]);
 			profile_add(&p, event, node, 1, 1);
-	}
-	if (batched)
+			continue;
+		}
+		profile_batch_add(&batch, stack, n / 2, stack + n / 2, n - n / 2);
+		if (batch.stacks.n < size && i < 1999)
+			continue;
 		profile_batch_place(&p, &batch, 5, 1);
-	for (k = 0; batched && k < batch.stacks.n; k++)
-		profile_add(&p, event, batch.stacks.v[k].node, 1, 1);
+		for (k = 0; k < batch.stacks.n; k++)
+			profile_add(&p, event, batch.stacks.v[k].node, 1, 1);
+		profile_batch_clear(&batch);
+	}
 	profile_batch_release(&batch);
 	return xstrdup(dump(&(struct view_opts){ 0 }));
 }
@@ -354,18 +359,21 @@ static char *wide_stacks(bool batched, u32 frames)
 static void test_wide(void)
 {
 	static const u32 frames[] = { PROFILE_NARROW - 1, PROFILE_NARROW, 200000 };
-	size_t i;
+	static const u32 sizes[] = { 2000, 700, 1 };
+	size_t i, k;
 
 	for (i = 0; i < ARRAY_SIZE(frames); i++) {
-		char *one = wide_stacks(false, frames[i]), *all;
+		char *one = wide_stacks(0, frames[i]), *all;
 		size_t nodes = p.nodes.n;
 
-		all = wide_stacks(true, frames[i]);
-		OK(!strcmp(one, all));
-		EQ(p.nodes.n, nodes);
 		OK(nodes > 2000);
+		for (k = 0; k < ARRAY_SIZE(sizes); k++) {
+			all = wide_stacks(sizes[k], frames[i]);
+			OK(!strcmp(one, all));
+			EQ(p.nodes.n, nodes);
+			free(all);
+		}
 		free(one);
-		free(all);
 	}
 }
 
