@@ -24,6 +24,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+__extension__ typedef unsigned __int128 u128;
 typedef int64_t s64;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -243,6 +244,7 @@ void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_u64(struct buf *b, u64 v);
+void buf_u128(struct buf *b, u128 v);
 /* Lower-case hexadecimal without leading zeros or prefix. */
 void buf_hex(struct buf *b, u64 v);
 extern const char base64_digits[];

@@ -66,6 +66,17 @@ void buf_u64(struct buf *b, u64 v)
 	buf_put(b, tmp + i, sizeof(tmp) - i);
 }
 
+void buf_u128(struct buf *b, u128 v)
+{
+	char tmp[39];
+	size_t i = sizeof(tmp);
+
+	for (; v > UINT64_MAX; v /= 10)
+		tmp[--i] = (char)('0' + (unsigned)(v % 10));
+	buf_u64(b, (u64)v);
+	buf_put(b, tmp + i, sizeof(tmp) - i);
+}
+
 const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void buf_base64(struct buf *b, const void *bytes, size_t n)

@@ -180,6 +180,8 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 /* The same into an output that is open. */
 int draw_into(struct run *r, const struct draw_args *a, const struct render_writer *w,
 	      const struct render_input *what, struct out *out, struct error *err) MUST_CHECK;
+/* Notes in the diag where sums of the view, or own weights of the walk, end at their limit. */
+void draw_note_limits(struct run *r, const struct render_input *what);
 int draw_show(const char *path);
 /* For --anonymous. */
 void draw_drop_identifying_facts(struct run *r);

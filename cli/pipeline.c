@@ -100,6 +100,12 @@ struct waiting {
 
 #define NO_CHAIN UINT32_MAX
 
+/* Weight of a waiting chain beyond what struct waiting holds. */
+struct heavy {
+	u128 weight;
+	u32 waiting;
+};
+
 /* A kept sample of a waiting chain. */
 struct unplaced {
 	size_t sample;
@@ -175,6 +181,8 @@ struct pipeline {
 	struct profile_batch batch;
 	VEC(struct waiting) waiting; /* by stack of batch */
 	VEC(struct unplaced) unplaced;
+	VEC(struct heavy) heavy;
+	u128 more; /* count of the sample at hand beyond 2^64 - 1 */
 	struct perf_chain chain;
 	VEC(u32) events; /* profile's event by the recording's */
 	/* For the shares of what is unresolved: samples by leaf node, and those by frame that no
@@ -1228,8 +1236,14 @@ static void place_waiting(struct pipeline *p)
 	for (i = 0; i < p->unplaced.n; i++)
 		prof->samples.v[p->unplaced.v[i].sample].node =
 			p->batch.stacks.v[p->unplaced.v[i].waiting].node;
+	for (i = 0; i < p->heavy.n; i++) {
+		u32 k = p->heavy.v[i].waiting;
+
+		profile_add_more(prof, p->waiting.v[k].event, p->batch.stacks.v[k].node,
+				 p->heavy.v[i].weight);
+	}
 	profile_batch_clear(&p->batch);
-	p->waiting.n = p->unplaced.n = 0;
+	p->waiting.n = p->unplaced.n = p->heavy.n = 0;
 }
 
 static void count_flags(struct pipeline *p, u32 flags, u32 garbage, u64 n)
@@ -1507,9 +1521,34 @@ static void look_ahead(struct pipeline *p, u32 soon)
 	*slot = soon;
 }
 
+/* The same as scaled() of weight + *more, which is what is beyond 2^64 - 1 then. */
+static u64 scaled_wide(const struct pipeline *p, u64 weight, u128 *more)
+{
+	u128 whole;
+
+	/* Above 2^128 - 1 it is too much for the sum, too. */
+	if (__builtin_mul_overflow(weight + *more, p->run->profile.weight_scale / p->scale,
+				   &whole)) {
+		*more = ~(u128)0;
+		return UINT64_MAX;
+	}
+	weight = whole > UINT64_MAX ? UINT64_MAX : (u64)whole;
+	*more = whole - weight;
+	return weight;
+}
+
+static void add_more(struct pipeline *p, struct chain_entry e, u32 event, u128 weight)
+{
+	if (e.flags & CHAIN_WAITING)
+		vec_push(&p->heavy, ((struct heavy){ weight, e.node }));
+	else
+		profile_add_more(&p->run->profile, event, e.node, weight);
+}
+
 /* The sample stays where it is until PENDING more are taken. */
 static void take_sample(struct pipeline *p, const struct perf_sample *s)
 {
+	u128 more = p->more;
 	struct chain_entry e;
 	u32 event;
 	u64 weight;
@@ -1571,12 +1610,15 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		return;
 	}
 
-	weight = scaled(p, weight_of(p, s));
+	weight = weight_of(p, s);
+	if (UNLIKELY(more || p->scale != p->run->profile.weight_scale))
+		weight = scaled_wide(p, weight, &more);
 	if (e.flags & CHAIN_WAITING) {
 		struct waiting *w = &p->waiting.v[e.node];
 
 		w->samples = add_saturated(w->samples, s->count);
-		w->weight = add_saturated(w->weight, weight);
+		if (UNLIKELY(__builtin_add_overflow(w->weight, weight, &w->weight)))
+			vec_push(&p->heavy, ((struct heavy){ (u128)1 << 64, e.node }));
 		w->base = add_saturated(w->base, s->base_count);
 		if (p->run->profile.keep_samples)
 			vec_push(&p->unplaced,
@@ -1585,12 +1627,26 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		add_weight(p, e.node, event, s->count, weight, s->base_count);
 		count_at_node(p, e.node, s->count);
 	}
+	if (UNLIKELY(more))
+		add_more(p, e, event, more);
 	p->samples = add_saturated(p->samples, s->count);
 	note_sample(p, s, event, e.node, weight);
 	if ((e.flags & ~(u32)CHAIN_WAITING) | e.garbage)
 		count_flags(p, e.flags, e.garbage, s->count);
 	if (e.flags & CHAIN_BROKEN && s->stack_size)
 		p->broken_unwound = add_saturated(p->broken_unwound, s->count);
+}
+
+/* A sample that stands for more than 2^64 - 1. */
+static void take_huge(struct pipeline *p, const struct perf_sample *s)
+{
+	struct perf_sample most = *s;
+
+	p->more = ((u128)s->count_high << 64 | s->count) - UINT64_MAX;
+	most.count = UINT64_MAX;
+	most.count_high = 0;
+	take_sample(p, &most);
+	p->more = 0;
 }
 
 static void take_mmap(struct pipeline *p, const struct perf_mmap *m)
@@ -1629,7 +1685,12 @@ static void take_item(struct pipeline *p, const struct perf_item *it)
 		p->gen_valid = false;
 	}
 	switch (it->type) {
-	case ITEM_SAMPLE: take_sample(p, &it->sample); break;
+	case ITEM_SAMPLE:
+		if (UNLIKELY(it->sample.count_high && !perf_meta(p->reader)->two_columns))
+			take_huge(p, &it->sample);
+		else
+			take_sample(p, &it->sample);
+		break;
 	case ITEM_MMAP: take_mmap(p, &it->mmap); break;
 	case ITEM_FORK: sym_fork(p->sym, it->task.pid, it->task.ppid); break;
 	case ITEM_EXEC: sym_exec(p->sym, it->task.pid); break;
@@ -2134,6 +2195,7 @@ out:
 	profile_batch_release(&p.batch);
 	vec_release(&p.waiting);
 	vec_release(&p.unplaced);
+	vec_release(&p.heavy);
 	vec_release(&p.first_edges);
 	vec_release(&p.edges);
 	vec_release(&p.roots);

@@ -645,6 +645,7 @@ static int send_view(struct push_args *a, struct run *r, const char *space, stru
 		ret = space ? 0 : error_set(err, "no stack passes the filters");
 		goto out;
 	}
+	draw_note_limits(r, &(struct render_input){ .view = &view });
 	if (a->as != AS_PYROSCOPE)
 		make_resource(a, space);
 	out_open_mem(&out, &body);

@@ -662,6 +662,31 @@ static bool is_empty(const struct render_input *what)
 	return !what->view->nodes.v[0].total && !view_base_total(what->view, 0);
 }
 
+void draw_note_limits(struct run *r, const struct render_input *what)
+{
+	const struct view *v = what->view;
+	struct buf b = BUF_INIT;
+	u64 n = 0;
+	size_t i;
+
+	if (what->walk) {
+		diag_note(&r->diag, "%n stack{ has|s have} 2^128 - 1 or more, where counts end",
+			  view_walk_full(what->walk), "");
+		return;
+	}
+	if (v->nodes.v[0].total != UINT64_MAX && view_base_total(v, 0) != UINT64_MAX)
+		return;
+	for (i = 0; i < v->nodes.n; i++)
+		n += v->nodes.v[i].self == UINT64_MAX || view_base_self(v, i) == UINT64_MAX;
+	buf_printf(&b, "sums end at %" PRIu64, UINT64_MAX / r->profile.weight_scale);
+	buf_plural(&b,
+		   ", which the whole and %n stack{|s} come to, so shares are wrong: give smaller "
+		   "counts (folded output of one column holds all of each stack)",
+		   n, "");
+	diag_add(&r->diag, DIAG_NOTE, 1, buf_str(&b));
+	buf_release(&b);
+}
+
 int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w,
 	       const struct render_input *what, struct error *err)
 {
@@ -675,6 +700,7 @@ int draw_write(struct run *r, struct draw_args *a, const struct render_writer *w
 				 : a->view.only || a->view.hide || a->view.focus || a->view.no_idle
 					 ? "no stack passes --only, --hide, --focus or --no-idle"
 					 : "nothing to show: what is drawn adds up to 0");
+	draw_note_limits(r, what);
 	if (r->profile.weight_scale > 1 && !w->decimals)
 		diag_addf(&r->diag, DIAG_NOTE, 1,
 			  "the input has decimals, and %s whole numbers: those written are %" PRIu64

@@ -606,6 +606,7 @@ static int report(struct report *r, const char *path)
 		error_set(&err, "'%s': no stack passes the filters", path);
 		goto out;
 	}
+	draw_note_limits(&run, &(struct render_input){ .view = &view });
 	if (write_report(r, &err))
 		goto out;
 	degraded = r->draw.strict && quality_has_strict(&run);

@@ -2,11 +2,11 @@
 /*
  * Folded stacks: "root;caller;callee count", one a line, root first.
  *
- * The count is behind the last blank: digits up to 2^64 - 1, or a number with
- * decimals; with two counts on every line of the file they are before and after
- * (difffolded).  Both are decided for the file as a whole, by a look at the ends of
- * all its lines.  Lines that start with '#' are comments.  Names come through
- * folded_unescape(), which undoes what render/folded.c writes for bytes that the
+ * The count is behind the last blank: digits up to 2^128 - 1, or a number with
+ * decimals, which are for files whose counts fit into 64 bits; with two counts on every line of the
+ * file they are before and after (difffolded), and end at 2^64 - 1.  Both are decided for the file
+ * as a whole, by a look at the ends of all its lines.  Lines that start with '#' are comments.
+ * Names come through folded_unescape(), which undoes what render/folded.c writes for bytes that the
  * format would take for its own ("%3b"); annotations (`_[k]` …) give the space
  * and set meta.annotated.
  *
@@ -42,6 +42,8 @@ struct folded_worker {
 struct number {
 	u64 mantissa;
 	int decimals;
+	u64 high; /* of a whole number with more than 64 bits; else 0 */
+	bool cut; /* such a number had decimals, which are rounded */
 };
 
 static const u64 pow10_u64[] = {
@@ -68,15 +70,88 @@ static const u64 pow10_u64[] = {
 };
 #define DECIMALS_MAX 9
 
+/* The end of a number: nothing, or an exponent. */
+static bool take_exponent(const char *p, const char *end, int *decimals)
+{
+	bool minus;
+	u64 e;
+
+	if (p == end)
+		return true;
+	if (*p != 'e' && *p != 'E')
+		return false;
+	p++;
+	minus = p < end && *p == '-';
+	if (p < end && (*p == '-' || *p == '+'))
+		p++;
+	if (parse_dec(&p, end, &e) || e > 400 || p != end)
+		return false;
+	*decimals += minus ? (int)e : -(int)e;
+	return true;
+}
+
+static void strip_zeros(struct number *n)
+{
+	while (n->decimals > 0 && n->mantissa % 10 == 0) {
+		n->mantissa /= 10;
+		n->decimals--;
+	}
+}
+
+/* A number with more digits than 64 bits hold. */
+static bool scan_wide(struct span s, struct number *n)
+{
+	const u128 most = ~(u128)0;
+	const char *p = s.p, *end = s.p + s.n;
+	bool point = false, full = false;
+	unsigned first = 0; /* of the digits that are cut off */
+	u128 m = 0;
+
+	n->decimals = 0;
+	for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
+		unsigned digit = (unsigned)(*p - '0');
+
+		if (*p == '.') {
+			point = true;
+		} else if (full || m > (most - digit) / 10) {
+			if (!point)
+				return false;
+			first = full ? first : digit;
+			full = true;
+		} else {
+			m = m * 10 + digit;
+			n->decimals += point;
+		}
+	}
+	/* What was cut off must be decimals. */
+	if (!take_exponent(p, end, &n->decimals) || (full && n->decimals < 0))
+		return false;
+	for (; n->decimals < 0; n->decimals++) {
+		if (m > most / 10)
+			return false;
+		m *= 10;
+	}
+	n->cut = full;
+	for (; n->decimals > 0 && m > UINT64_MAX; n->decimals--) {
+		first = (unsigned)(m % 10);
+		n->cut |= first > 0;
+		m /= 10;
+	}
+	if (m > UINT64_MAX && first >= 5 && !++m)
+		return false;
+	n->mantissa = (u64)m;
+	n->high = (u64)(m >> 64);
+	strip_zeros(n);
+	return true;
+}
+
 /* Digits, perhaps a point and digits, perhaps an exponent; the whole span. */
 static bool scan_number(struct span s, struct number *n)
 {
 	const char *p = s.p, *end = s.p + s.n;
-	bool digits = false, point = false, minus;
-	u64 e = 0;
+	bool digits = false, point = false, full = false;
 
-	n->mantissa = 0;
-	n->decimals = 0;
+	*n = (struct number){ 0 };
 	for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
 		if (*p == '.') {
 			point = true;
@@ -86,32 +161,19 @@ static bool scan_number(struct span s, struct number *n)
 		if (n->mantissa > (UINT64_MAX - (u64)(*p - '0')) / 10) {
 			/* Decimals beyond what fits say nothing; integer digits do. */
 			if (!point)
-				return false;
+				return scan_wide(s, n);
+			full = true;
 			continue;
 		}
 		n->mantissa = n->mantissa * 10 + (u64)(*p - '0');
 		n->decimals += point;
 	}
-	if (!digits)
+	if (!digits || !take_exponent(p, end, &n->decimals))
 		return false;
-	if (p < end && (*p == 'e' || *p == 'E')) {
-		p++;
-		minus = p < end && *p == '-';
-		if (p < end && (*p == '-' || *p == '+'))
-			p++;
-		if (parse_dec(&p, end, &e) || e > 400)
-			return false;
-		n->decimals += minus ? (int)e : -(int)e;
-	}
-	if (p != end)
-		return false;
-	while (n->decimals > 0 && n->mantissa % 10 == 0) {
-		n->mantissa /= 10;
-		n->decimals--;
-	}
+	strip_zeros(n);
 	while (n->decimals < 0) {
-		if (n->mantissa > UINT64_MAX / 10)
-			return false;
+		if (full || n->mantissa > UINT64_MAX / 10)
+			return scan_wide(s, n);
 		n->mantissa *= 10;
 		n->decimals++;
 	}
@@ -124,6 +186,12 @@ static bool scale(struct number n, unsigned decimals, u64 *v, bool *rounded)
 	unsigned up;
 	u64 q;
 
+	if (UNLIKELY(n.high)) {
+		/* survey() leaves no decimals where there are such. */
+		*rounded |= n.cut;
+		*v = n.mantissa;
+		return !decimals;
+	}
 	if (n.decimals > (int)decimals) {
 		unsigned down = (unsigned)n.decimals - decimals;
 
@@ -307,7 +375,7 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			.event = TEXT_NO_NAME,
 		};
 		struct span stack, word;
-		struct number n, before = { 0, 0 };
+		struct number n, before = { 0 };
 
 		nl = memchr(p, '\n', (size_t)(end - p));
 		if (!nl)
@@ -327,6 +395,14 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 		    !scale(before, f->decimals, &s.base, &rounded)) {
 			text_piece_bad(piece, piece->lines, p, nl);
 			continue;
+		}
+		if (UNLIKELY(n.high | before.high)) {
+			if (f->two) {
+				s.count = n.high ? UINT64_MAX : s.count;
+				s.base = before.high ? UINT64_MAX : s.base;
+			} else {
+				s.base = n.high;
+			}
 		}
 		piece->rounded += rounded;
 		split(w, piece, stack, last);
@@ -410,7 +486,8 @@ static void survey(struct perf_reader *r, struct folded *f)
 			continue;
 		lines++;
 		for (i = 0; i < 2; i++) {
-			u64 whole = n.decimals < (int)ARRAY_SIZE(pow10_u64)
+			u64 whole = n.high ? UINT64_MAX
+				    : n.decimals < (int)ARRAY_SIZE(pow10_u64)
 					    ? n.mantissa / pow10_u64[n.decimals]
 					    : 0;
 

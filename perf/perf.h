@@ -59,15 +59,18 @@ struct perf_chain_hash {
  * entries are ids for perf_text_frame(), leaf first, inlined ones included.
  */
 struct perf_sample {
-	u64 ip;         /* 0 when not recorded */
-	u64 time;       /* ns, or PERF_NO_TIME */
-	u64 period;     /* 1 when neither recorded nor known from the event */
-	u64 count;      /* how many equal samples this item stands for; 1 but for aggregated text */
-	u64 base_count; /* with meta.two_columns: the same before, `count` is after */
-	u32 pid, tid;   /* PERF_NO_PID when not known */
-	u32 cpu;        /* PERF_NO_CPU when not known */
-	u32 event;      /* index into perf_meta.events */
-	str_id comm;    /* name of the thread; 0 when the input has none (folded stacks) */
+	u64 ip;     /* 0 when not recorded */
+	u64 time;   /* ns, or PERF_NO_TIME */
+	u64 period; /* 1 when neither recorded nor known from the event */
+	u64 count;  /* how many equal samples this item stands for; 1 but for aggregated text */
+	union {
+		u64 base_count; /* with meta.two_columns: the same before, `count` is after */
+		u64 count_high; /* else: what count has above 64 bits, as some folded stacks do */
+	};
+	u32 pid, tid;          /* PERF_NO_PID when not known */
+	u32 cpu;               /* PERF_NO_CPU when not known */
+	u32 event;             /* index into perf_meta.events */
+	str_id comm;           /* name of the thread; 0 when the input has none (folded stacks) */
 	u32 machine_pid, vcpu; /* of a guest, from ID_INDEX; 0, PERF_NO_CPU when not known */
 	u8 cpumode;            /* enum perf_cpumode */
 	bool text;

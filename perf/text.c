@@ -148,7 +148,9 @@ u32 text_event(struct perf_reader *r, const char *name, size_t n)
 
 void text_count_sample(struct perf_reader *r, const struct perf_sample *s)
 {
-	r->meta.events.v[s->event].samples += s->count;
+	u64 *n = &r->meta.events.v[s->event].samples;
+
+	*n = add_saturated(*n, s->count_high && !r->meta.two_columns ? UINT64_MAX : s->count);
 	if (s->time == PERF_NO_TIME)
 		return;
 	if (r->meta.first_time == PERF_NO_TIME || s->time < r->meta.first_time)

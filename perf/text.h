@@ -90,7 +90,8 @@ bool text_strip_annotation(struct span *symbol, u8 *space, u8 *flags);
 /* ---- pieces ---- */
 
 struct text_sample {
-	u64 time, period, count, base;
+	u64 time, period, count;
+	u64 base; /* or perf_sample.count_high */
 	u32 pid, tid, cpu, machine_pid, vcpu;
 	u32 comm, event;     /* names of the worker; TEXT_NO_NAME */
 	u32 chain, chain_nr; /* in text_piece.chain */

@@ -16,8 +16,9 @@ struct contexts {
 	const struct cct_node *nodes;
 	u32 n;
 	const u64 *self;
-	size_t self_n;   /* may be less than n: the rest is 0 */
-	const u64 *base; /* n weights of the profile compared with, or NULL */
+	size_t self_n;                   /* may be less than n: the rest is 0 */
+	const u64 *base;                 /* n weights of the profile compared with, or NULL */
+	const struct profile_over *over; /* what is not in self, or NULL */
 };
 
 /*

@@ -15,15 +15,92 @@ void profile_init(struct profile *p, struct strtab *strings)
 
 u64 weight_rescale(u64 weight, u64 to, u64 from)
 {
-	__extension__ unsigned __int128 w = ((unsigned __int128)weight * to + from / 2) / from;
+	u128 w = ((u128)weight * to + from / 2) / from;
 
 	return w > UINT64_MAX ? UINT64_MAX : (u64)w;
+}
+
+/* ---- weights beyond 64 bits ---- */
+
+#define WEIGHT_MAX (~(u128)0)
+/* With the 2^64 - 1 that are in `self`. */
+#define MORE_MAX (WEIGHT_MAX - UINT64_MAX)
+
+static bool excess_eq(const void *ctx, u32 id, const void *key)
+{
+	return ((const struct profile_over *)ctx)->v.v[id].node == *(const node_id *)key;
+}
+
+static u32 find_excess(const struct profile_over *o, node_id node)
+{
+	return index_find(&o->index, hash_u64(node), excess_eq, o, &node);
+}
+
+void profile_over_add(struct profile_over *o, node_id node, u64 *self, u128 weight)
+{
+	u64 room = UINT64_MAX - *self;
+	struct profile_excess *e;
+	u32 id;
+
+	if (weight <= room) {
+		*self += (u64)weight;
+		return;
+	}
+	*self = UINT64_MAX;
+	id = find_excess(o, node);
+	if (id == INDEX_NONE) {
+		id = (u32)o->v.n;
+		vec_push(&o->v, ((struct profile_excess){ .node = node }));
+		index_add(&o->index, hash_u64(node), id);
+	}
+	e = &o->v.v[id];
+	weight -= room;
+	e->more = weight > MORE_MAX - e->more ? MORE_MAX : e->more + weight;
+}
+
+u128 profile_over_whole(const struct profile_over *o, node_id node, u64 self)
+{
+	u32 id = self == UINT64_MAX ? find_excess(o, node) : INDEX_NONE;
+
+	return id == INDEX_NONE ? self : self + o->v.v[id].more;
+}
+
+u64 profile_over_full(const struct profile_over *o)
+{
+	u64 n = 0;
+	size_t i;
+
+	for (i = 0; i < o->v.n; i++)
+		n += o->v.v[i].more == MORE_MAX;
+	return n;
+}
+
+void profile_over_release(struct profile_over *o)
+{
+	vec_release(&o->v);
+	index_release(&o->index);
+}
+
+static void multiply(struct profile_event *e, u64 by)
+{
+	const u128 most = WEIGHT_MAX / by;
+	struct profile_over over = { .index = { 0 } };
+	node_id k;
+
+	for (k = 0; k < e->self.n; k++) {
+		u128 w = profile_over_whole(&e->over, k, e->self.v[k]);
+
+		e->self.v[k] = 0;
+		profile_over_add(&over, k, &e->self.v[k], w > most ? WEIGHT_MAX : w * by);
+	}
+	profile_over_release(&e->over);
+	e->over = over;
 }
 
 void profile_set_scale(struct profile *p, u64 scale)
 {
 	u64 from = p->weight_scale;
-	size_t i, k;
+	size_t i;
 
 	if (scale == from)
 		return;
@@ -31,8 +108,7 @@ void profile_set_scale(struct profile *p, u64 scale)
 		struct profile_event *e = &p->events.v[i];
 
 		e->weight = weight_rescale(e->weight, scale, from);
-		for (k = 0; k < e->self.n; k++)
-			e->self.v[k] = weight_rescale(e->self.v[k], scale, from);
+		multiply(e, scale / from);
 	}
 	for (i = 0; i < p->samples.n; i++)
 		p->samples.v[i].weight = weight_rescale(p->samples.v[i].weight, scale, from);
@@ -41,10 +117,7 @@ void profile_set_scale(struct profile *p, u64 scale)
 
 void profile_release(struct profile *p)
 {
-	size_t i;
-
-	for (i = 0; i < p->events.n; i++)
-		vec_release(&p->events.v[i].self);
+	profile_drop_contexts(p);
 	vec_release(&p->events);
 	vec_release(&p->frames);
 	vec_release(&p->nodes);
@@ -58,8 +131,10 @@ void profile_drop_contexts(struct profile *p)
 {
 	size_t i;
 
-	for (i = 0; i < p->events.n; i++)
+	for (i = 0; i < p->events.n; i++) {
 		vec_release(&p->events.v[i].self);
+		profile_over_release(&p->events.v[i].over);
+	}
 	vec_release(&p->nodes);
 	index_release(&p->node_index);
 	p->indexed = 0;
@@ -158,6 +233,7 @@ u32 profile_event(struct profile *p, str_id name)
 void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight)
 {
 	struct profile_event *e = &p->events.v[event];
+	u64 sum;
 
 	if (UNLIKELY(node >= e->self.n)) {
 		size_t more = p->nodes.n - e->self.n;
@@ -166,9 +242,21 @@ void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 we
 		memset(e->self.v + e->self.n, 0, more * sizeof(*e->self.v));
 		e->self.n = p->nodes.n;
 	}
-	e->self.v[node] = add_saturated(e->self.v[node], weight);
+	if (UNLIKELY(__builtin_add_overflow(e->self.v[node], weight, &sum)))
+		profile_over_add(&e->over, node, &e->self.v[node], weight);
+	else
+		e->self.v[node] = sum;
 	e->samples = add_saturated(e->samples, samples);
 	e->weight = add_saturated(e->weight, weight);
+}
+
+void profile_add_more(struct profile *p, u32 event, node_id node, u128 weight)
+{
+	struct profile_event *e = &p->events.v[event];
+	u64 most = weight > UINT64_MAX ? UINT64_MAX : (u64)weight;
+
+	profile_add(p, event, node, 0, most);
+	profile_over_add(&e->over, node, &e->self.v[node], weight - most);
 }
 
 void profile_add_sample(struct profile *p, const struct profile_sample *s)

@@ -14,11 +14,21 @@
 typedef u32 frame_id;
 typedef u32 node_id; /* 0 is the root */
 
+/* What weights are above 2^64 - 1, for the few nodes of which they are. All zero: none. */
+struct profile_over {
+	VEC(struct profile_excess {
+		u128 more;
+		node_id node;
+	}) v;
+	struct index index;
+};
+
 struct profile_event {
 	str_id name;
 	u64 samples;   /* what was added, in samples */
 	u64 weight;    /* and in weight */
 	VEC(u64) self; /* by node id; may be shorter than the tree: the rest is 0 */
+	struct profile_over over;
 };
 
 struct cct_node {
@@ -82,8 +92,18 @@ frame_id profile_frame(struct profile *p, const struct frame *f);
 node_id profile_child(struct profile *p, node_id parent, frame_id frame);
 /* Event by name; made when new. */
 u32 profile_event(struct profile *p, str_id name);
-/* Adds a weight (and `samples` samples) to a stack. Sums saturate at 2^64 - 1. */
+/* Adds a weight (and `samples` samples) to a stack. Sums saturate at 2^64 - 1, and what own weights
+ * have beyond that is in profile_event.over. */
 void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight);
+/* The same of any weight, without samples; sums saturate at 2^128 - 1. */
+void profile_add_more(struct profile *p, u32 event, node_id node, u128 weight);
+/* The same by itself: *self is the weight of `node`, up to 2^64 - 1. */
+void profile_over_add(struct profile_over *o, node_id node, u64 *self, u128 weight);
+/* All of the weight whose `self` that is. */
+u128 profile_over_whole(const struct profile_over *o, node_id node, u64 self);
+/* How many weights have come to 2^128 - 1. */
+u64 profile_over_full(const struct profile_over *o);
+void profile_over_release(struct profile_over *o);
 /* The same, and keeps the sample when keep_samples is set. */
 void profile_add_sample(struct profile *p, const struct profile_sample *s);
 
@@ -202,7 +222,7 @@ void view_release(struct view *v);
 struct view_step {
 	frame_id frame;
 	u32 depth; /* root 0 */
-	u64 self;
+	u128 self; /* all of it, where a view ends at 2^64 - 1 */
 };
 
 /*
@@ -216,6 +236,8 @@ struct view_walk *view_walk_new(struct profile *p, const struct view_opts *o,
 void view_walk_free(struct view_walk *w);
 /* Whether it has no weight at all. */
 bool view_walk_empty(const struct view_walk *w);
+/* How many own weights have come to 2^128 - 1, where sums end. */
+u64 view_walk_full(const struct view_walk *w);
 /* False: there was no more; it is not to be asked again. */
 bool view_walk_next(struct view_walk *w, struct view_step *s) MUST_CHECK;
 

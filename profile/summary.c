@@ -11,8 +11,8 @@ static void count(struct summary_part *parts, u32 *slot, size_t *n, str_id name,
 		slot[name] = (u32)*n;
 		parts[(*n)++] = (struct summary_part){ .name = name };
 	}
-	parts[slot[name]].weight += weight;
-	parts[slot[name]].idle += idle;
+	parts[slot[name]].weight = add_saturated(parts[slot[name]].weight, weight);
+	parts[slot[name]].idle = add_saturated(parts[slot[name]].idle, idle);
 }
 
 struct order {
@@ -115,7 +115,7 @@ static void add_hypercall(struct summary *s, struct index *ix, const struct entr
 	u32 id = index_find(ix, hash, hypercall_eq, s, &h);
 
 	if (id != INDEX_NONE) {
-		s->hypercalls.v[id].weight += h.weight;
+		s->hypercalls.v[id].weight = add_saturated(s->hypercalls.v[id].weight, h.weight);
 		return;
 	}
 	index_add(ix, hash, (u32)s->hypercalls.n);
@@ -141,8 +141,8 @@ static void add_entry(struct summary *s, struct index *ix, const struct entry *e
 		index_add(ix, hash, id);
 		vec_push(&s->entries, ((struct summary_entry){ .kind = e->kind, .name = e->name }));
 	}
-	s->entries.v[id].weight += weight;
-	s->entries.v[id].idle += idle;
+	s->entries.v[id].weight = add_saturated(s->entries.v[id].weight, weight);
+	s->entries.v[id].idle = add_saturated(s->entries.v[id].idle, idle);
 }
 
 /* Hypercalls and entries: all stacks that end in the hypervisor or in a stub. */
@@ -202,16 +202,18 @@ void summary_build(struct summary *s, const struct view *v, size_t max_stacks)
 		while (depth >= node->depth)
 			open[path[depth--]]--;
 		path[++depth] = node->frame;
-		s->functions.v[node->frame].self += node->self;
+		s->functions.v[node->frame].self = add_saturated(s->functions.v[node->frame].self,
+								 node->self);
 		if (!open[node->frame]++)
-			s->functions.v[node->frame].total += node->total;
+			s->functions.v[node->frame].total =
+				add_saturated(s->functions.v[node->frame].total, node->total);
 		if (node->depth == 1)
 			top = (u32)i;
 		if (!node->self)
 			continue;
-		s->by_space[space] += node->self;
-		s->idle_by_space[space] += idle;
-		s->idle += idle;
+		s->by_space[space] = add_saturated(s->by_space[space], node->self);
+		s->idle_by_space[space] = add_saturated(s->idle_by_space[space], idle);
+		s->idle = add_saturated(s->idle, idle);
 		count(parts, slot, &n, p->frames.v[v->nodes.v[top].frame].function, node->self,
 		      idle);
 		vec_push(&s->stacks, (u32)i);

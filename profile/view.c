@@ -559,6 +559,7 @@ struct view_walk {
 	/* Rewritten stacks: */
 	struct profile tree; /* nodes alone are used, with frame ids of `profile` */
 	VEC(u64) self;
+	struct profile_over over;
 };
 
 struct rewrite {
@@ -672,7 +673,8 @@ static void rewrite_event(struct rewrite *rw, u32 event, bool named)
 			cur = profile_child(&to->tree, cur, rw->path.v[i]);
 		while (to->self.n <= cur)
 			vec_push(&to->self, 0);
-		to->self.v[cur] = add_saturated(to->self.v[cur], e->self.v[node]);
+		profile_over_add(&to->over, cur, &to->self.v[cur],
+				 profile_over_whole(&e->over, node, e->self.v[node]));
 		if (v && v->place.n)
 			v->place.v[(named ? event * rw->p->nodes.n : 0) + node] = cur;
 	}
@@ -728,6 +730,7 @@ static void walk_end(struct view_walk *w)
 	walk_release(&w->walk);
 	profile_release(&w->tree);
 	vec_release(&w->self);
+	profile_over_release(&w->over);
 }
 
 /* `v`: as in struct rewrite. */
@@ -747,7 +750,8 @@ static int walk_start(struct view_walk *w, struct view *v, struct profile *p,
 		t = (struct contexts){ .nodes = p->nodes.v,
 				       .n = (u32)p->nodes.n,
 				       .self = e->self.v,
-				       .self_n = e->self.n };
+				       .self_n = e->self.n,
+				       .over = &e->over };
 	} else {
 		if (any && rewrite(w, v, p, o, err)) {
 			walk_end(w);
@@ -756,7 +760,8 @@ static int walk_start(struct view_walk *w, struct view *v, struct profile *p,
 		t = (struct contexts){ .nodes = w->tree.nodes.v,
 				       .n = (u32)w->tree.nodes.n,
 				       .self = w->self.v,
-				       .self_n = w->self.n };
+				       .self_n = w->self.n,
+				       .over = &w->over };
 	}
 	walk_init(&w->walk, p, &t);
 	return 0;
@@ -785,12 +790,24 @@ bool view_walk_empty(const struct view_walk *w)
 	return w->walk.n == 1 && !has_weight(&w->walk.t, 0);
 }
 
+u64 view_walk_full(const struct view_walk *w)
+{
+	return profile_over_full(w->walk.t.over);
+}
+
 bool view_walk_next(struct view_walk *w, struct view_step *s)
 {
+	const struct walk *k = &w->walk;
+	u64 self;
+
 	if (!walk_next(&w->walk))
 		return false;
-	*s = (struct view_step){ w->walk.t.nodes[w->walk.cur].frame, w->walk.depth,
-				 walk_self(&w->walk) };
+	self = walk_self(k);
+	s->frame = k->t.nodes[k->cur].frame;
+	s->depth = k->depth;
+	s->self = self;
+	if (UNLIKELY(self == UINT64_MAX))
+		s->self = profile_over_whole(k->t.over, k->cur, self);
 	return true;
 }
 

@@ -130,11 +130,16 @@ str_id export_string(struct strtab *t, const char *s, size_t n)
 	return id;
 }
 
-void export_weight(struct buf *b, u64 v, u64 scale)
+void export_weight(struct buf *b, u128 v, u64 scale)
 {
-	u64 rest = v % scale;
+	u64 rest = 0;
 
-	buf_u64(b, v / scale);
+	if (scale == 1) {
+		buf_u128(b, v);
+		return;
+	}
+	rest = (u64)(v % scale);
+	buf_u128(b, v / scale);
 	if (!rest)
 		return;
 	buf_putc(b, '.');

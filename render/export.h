@@ -56,7 +56,7 @@ const char *export_title(const struct render_opts *opts);
 /* Adds a string made valid UTF-8, as formats with string tables want them. */
 str_id export_string(struct strtab *t, const char *s, size_t n);
 /* Appends a weight in its unit, with decimals when profile.weight_scale has some. */
-void export_weight(struct buf *b, u64 v, u64 scale);
+void export_weight(struct buf *b, u128 v, u64 scale);
 /* Appends a JSON string. */
 void export_json(struct buf *b, const char *s);
 void export_json_id(struct buf *b, const struct strtab *t, str_id id);

@@ -94,7 +94,7 @@ static void put_frame(struct lines *l, frame_id frame, u32 depth)
 }
 
 /* `before`: NULL where there is one column. */
-static void put_counts(struct lines *l, const u64 *before, u64 after)
+static void put_counts(struct lines *l, const u64 *before, u128 after)
 {
 	struct buf *b = &l->o->buf;
 

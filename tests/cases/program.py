@@ -45,6 +45,50 @@ def folded(*args, **kw):
     return sum(int(line.rsplit(b' ', 1)[1]) for line in p.stdout.splitlines()) if p.returncode == 0 else p.stderr
 
 
+def wide():
+    """Counts of 2^64 and more: exact in folded stacks of one column, told wherever they are not."""
+    most, names = (1 << 128) - 1, {}
+
+    def lines(*files, out='folded'):
+        p = run('--offline', f'--format={out}', '-o', '-', *files)
+        return p.stdout.decode(), p.stderr.decode().count('\n'), p.stderr.decode()
+
+    for name, text in (('wide', f'a {1 << 64}\na;b {(1 << 64) - 1}\na;b;c {1 << 120}\nd {1 << 64}\nd {1 << 64}\ne 5\n'),
+                       ('again', f'a;b 1\nd {10 ** 38}\n'), ('decimals', 'a 0.25\ne 1.5\n'),
+                       ('both', f'a {1 << 64}.5\ne 1.25\n'), ('most', f'a {most}\na 1\n'),
+                       ('columns', f'a 1 {1 << 64}\nb 2 3\n'), ('huge', f'a {most + 1}\nb 1\n')):
+        names[name] = os.path.join(tmp, f'{name}.folded')
+        with open(names[name], 'w', encoding='ascii') as f:
+            f.write(text)
+    once = f'a {1 << 64}\na;b {(1 << 64) - 1}\na;b;c {1 << 120}\nd {2 << 64}\ne 5\n'
+    equal('wide counts', lines(names['wide'])[:2], (once, 0))
+    two = f'a {1 << 64}\na;b {1 << 64}\na;b;c {1 << 120}\nd {(2 << 64) + 10 ** 38}\ne 5\n'
+    for order in (('wide', 'again'), ('again', 'wide')):
+        equal('wide counts of two files', lines(*(names[x] for x in order))[:2], (two, 0))
+    fine = once.replace(f'a {1 << 64}\n', f'a {1 << 64}.25\n', 1).replace('e 5', 'e 6.5')
+    for order in (('wide', 'decimals'), ('decimals', 'wide')):
+        equal('wide counts and decimals of two files', lines(*(names[x] for x in order))[:2], (fine, 0))
+    equal('wide counts of stacks that become one', lines(names['wide'], '--prune=^a$')[:2], (f'a {(2 << 64) - 1 + (1 << 120)}\nd {2 << 64}\ne 5\n', 0))
+    text, n, told = lines(names['both'])
+    check('wide counts leave no decimals, which is told', None if text == f'a {(1 << 64) + 1}\ne 1\n' and n == 1 and 'rounded' in told else (text, told))
+    text, n, told = lines(names['huge'])
+    check('a count of more than 128 bits is told', None if text == 'b 1\n' and n == 1 and 'line not understood' in told else (text, told))
+    text, n, told = lines(names['most'])
+    check('a sum of more than 128 bits is told', None if text == f'a {most}\n' and n == 1 and '1 stack has 2^128 - 1 or more' in told else (text, told))
+    text, n, told = lines(names['columns'])
+    check('wide counts of two columns are told', None if text == f'a 1 {(1 << 64) - 1}\nb 2 3\n' and n == 1 and 'the whole and 1 stack come to' in told
+          else (text, told))
+    for form in ('svg', 'text', 'json', 'speedscope', 'd3'):
+        _, n, told = lines(names['wide'], out=form)
+        check(f'wide counts are told: {form}', None if n == 1 and 'sums end at 18446744073709551615, which the whole and 4 stacks come to' in told else told)
+    _, n, told = lines(names['wide'], names['decimals'], out='text')
+    check('wide counts with decimals are told', None if n == 1 and 'sums end at 184467440737095516, ' in told else told)
+    p = run('report', names['wide'])
+    check('wide counts are told: report', None if p.stdout.count(b'sums end at') == 1 else p.stdout)
+    p = run('diff', names['wide'], names['again'])
+    check('wide counts are told: diff', None if p.stderr.count(b'sums end at') == 1 else p.stderr)
+
+
 def domains():
     """--group=domain against what the roots of ungrouped stacks say."""
     console = os.path.join(tmp, 'console.txt')
@@ -147,7 +191,8 @@ def main():
     p = run('-o', os.path.join(tmp, 'a\x1b[31m.nonsense'), example)
     check('no control characters in messages', None if b'\x1b' not in p.stderr and p.returncode == 2 else p.stderr)
     many = '9223372036854775808'
-    equal('counts beyond 64 bits', folded('-', stdin=f'a;b {many}\na;b {many}\n'.encode()), (1 << 64) - 1)
+    equal('counts beyond 64 bits', folded('-', stdin=f'a;b {many}\na;b {many}\n'.encode()), 1 << 64)
+    wide()
     with open(example, 'rb') as f:
         equal('standard input', folded('-', stdin=f.read()), len(samples))
     synth = os.path.join(CORPUS, 'synth', 'xen', 'hvmark.perf.data.kvm')

@@ -42,6 +42,10 @@ printf '%s\n' 'a;b 1.5' 'a;c 2' 'd 0.125' >"$tmp/decimals.folded"
 printf '%s\n' 'a;b 1 3' 'a;c 2.5 0' 'd 5 5' >"$tmp/two.folded"
 printf '%s\n' 'a;b_[k];c_[i] 1' 'a;d_[j];e_[h];f_[g] 2' >"$tmp/marks.folded"
 printf '%s\n' 'a;b;h_[h] 1' 'a;b_[x] 2' >"$tmp/plain.folded"
+printf '%s\n' 'a 18446744073709551615' 'a;b 18446744073709551616' 'c 340282366920938463463374607431768211455' \
+	'd 99999999999999999999999999999999999999' 'e 170141183460469231731687303715884105728' 'f 1' >"$tmp/wide.folded"
+fold "$tmp/wide.folded" "$tmp/out"
+same 'folded: counts of 128 bits' "$tmp/wide.folded" "$tmp/out"
 for kind in decimals two marks plain bytes; do
 	fold "$tmp/$kind.folded" "$tmp/out"
 	same "folded: $kind" "$tmp/$kind.folded" "$tmp/out"

@@ -59,8 +59,11 @@ static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const ch
 		}
 		if (out && perf_meta(r)->two_columns)
 			buf_printf(out, "%" PRIu64 " ", s->base_count);
-		if (out)
-			buf_printf(out, "%" PRIu64 "\n", s->count);
+		if (out) {
+			buf_u128(out, (perf_meta(r)->two_columns ? 0 : (u128)s->count_high << 64) |
+					      s->count);
+			buf_putc(out, '\n');
+		}
 	}
 	must(ret == 0 || err.msg[0]);
 	res.failed = ret < 0;

@@ -118,6 +118,14 @@ static void test_buf(void)
 	buf_printf(&b, " %0200d", 1);
 	EQ(b.n, 2 + 20 + 1 + 16 + 201);
 	OK(!strncmp(buf_str(&b), "0 18446744073709551615 ffff82d040200000 0000", 44));
+	buf_clear(&b);
+	buf_u128(&b, 0);
+	buf_u128(&b, UINT64_MAX);
+	STR_EQ(buf_str(&b), "018446744073709551615");
+	buf_clear(&b);
+	buf_u128(&b, (u128)1 << 64);
+	buf_u128(&b, ~(u128)0);
+	STR_EQ(buf_str(&b), "18446744073709551616340282366920938463463374607431768211455");
 	for (i = 0; i < ARRAY_SIZE(f); i++) {
 		buf_clear(&b);
 		buf_f(&b, f[i].v, f[i].digits);

@@ -404,21 +404,22 @@ static void check_walk(const struct view_opts *o)
 	EQ(view_walk_empty(w), !v.nodes.v[0].total);
 	for (; view_walk_next(w, &s); n++) {
 		same &= n < v.nodes.n && s.depth == v.nodes.v[n].depth &&
-			s.self == v.nodes.v[n].self && (!n || s.frame == v.nodes.v[n].frame);
+			MIN(s.self, UINT64_MAX) == v.nodes.v[n].self &&
+			(!n || s.frame == v.nodes.v[n].frame);
 		sorted &= !n ? !s.depth : s.depth && s.depth <= depth + 1;
 		if (n && s.depth <= depth)
 			sorted &= cmp_frames(path.v[s.depth], s.frame) < 0;
 		depth = s.depth;
 		path.n = depth;
 		vec_push(&path, s.frame);
-		sum = add_saturated(sum, s.self);
+		sum = add_saturated(sum, v.nodes.v[n].self);
 		weights += s.self > 0;
 	}
 	OK(same);
 	OK(sorted);
 	EQ(n, v.nodes.n);
 	EQ(sum, v.nodes.v[0].total);
-	if (!o->only && !o->event && p.events.n) {
+	if (!o->only && !o->prune && !o->event && p.events.n) {
 		for (node = 0; node < p.events.v[0].self.n; node++)
 			own += p.events.v[0].self.v[node] > 0;
 		EQ(weights, own);
@@ -471,6 +472,84 @@ static void test_walk(void)
 	EQ(p.nodes.n, 1);
 }
 
+/* Each own weight of a walk, in its order, behind commas. */
+static const char *weights(const struct view_opts *o, u64 *full)
+{
+	struct view_walk *w = view_walk_new(&p, o, &err);
+	static struct buf b;
+	struct view_step s;
+
+	buf_clear(&b);
+	*full = view_walk_full(w);
+	while (view_walk_next(w, &s)) {
+		buf_putc(&b, ',');
+		buf_u128(&b, s.self);
+	}
+	view_walk_free(w);
+	return buf_str(&b);
+}
+
+/* Own weights beyond 2^64 - 1: 2^64, 2^65 and more, up to 2^128 - 1. */
+static void test_over(void)
+{
+	const u128 two64 = (u128)1 << 64;
+	const u32 event = 0;
+	struct view v;
+	node_id node;
+	u64 full;
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	add("a", UINT64_MAX);
+	EQ(p.events.v[0].over.v.n, 0);
+	STR_EQ(weights(&(struct view_opts){ 0 }, &full), ",0,18446744073709551615");
+	add("a", 1);
+	add("b", 1);
+	add("c", UINT64_MAX);
+	EQ(p.events.v[0].over.v.n, 1);
+	STR_EQ(weights(&(struct view_opts){ 0 }, &full),
+	       ",0,18446744073709551616,1,18446744073709551615");
+	profile_add_more(&p, event, stack("a"), two64);
+	profile_add_more(&p, event, stack("b"), two64 << 63);
+	profile_add_more(&p, event, stack("d;e"), 7);
+	STR_EQ(weights(&(struct view_opts){ 0 }, &full),
+	       ",0,36893488147419103232,170141183460469231731687303715884105729,"
+	       "18446744073709551615,0,7");
+	EQ(full, 0);
+	/* Views end at 2^64 - 1. */
+	STR_EQ(dump(&(struct view_opts){ 0 }),
+	       "1a 18446744073709551615/18446744073709551615|"
+	       "1b 18446744073709551615/18446744073709551615|"
+	       "1c 18446744073709551615/18446744073709551615|1d 0/7|2e 7/7|=18446744073709551615");
+	/* Stacks that become one: b, b;f and c. */
+	profile_add_more(&p, event, stack("b;f"), two64);
+	STR_EQ(weights(&(struct view_opts){ .prune = "b" }, &full),
+	       ",0,36893488147419103232,170141183460469231750134047789593657345,"
+	       "18446744073709551615,0,7");
+	check_walk(&(struct view_opts){ .prune = "b" });
+	/* Finer decimals. */
+	node = stack("d");
+	profile_add(&p, event, node, 1, (u64)1 << 63);
+	profile_set_scale(&p, 1000);
+	STR_EQ(weights(&(struct view_opts){ .hide = "b" }, &full),
+	       ",0,36893488147419103232000,18446744073709551615000,9223372036854775808000,7000");
+	EQ(full, 0);
+	/* b has more than 2^128 - 1 by now. */
+	STR_EQ(weights(&(struct view_opts){ .only = "b" }, &full),
+	       ",0,340282366920938463463374607431768211455,18446744073709551616000");
+	EQ(full, 1);
+	profile_add_more(&p, event, stack("a"), ~(u128)0);
+	weights(&(struct view_opts){ 0 }, &full);
+	EQ(full, 2);
+	profile_add_more(&p, event, stack("a"), ~(u128)0);
+	weights(&(struct view_opts){ 0 }, &full);
+	EQ(full, 2);
+	EQ(view_build(&v, &p, &(struct view_opts){ .last = true }, &err), 0);
+	EQ(v.nodes.v[0].total, UINT64_MAX);
+	EQ(p.events.v[0].over.v.n, 0);
+	view_release(&v);
+}
+
 int main(void)
 {
 	strtab_init(&strings);
@@ -485,6 +564,7 @@ int main(void)
 	test_batch();
 	test_wide();
 	test_walk();
+	test_over();
 	profile_release(&p);
 	strtab_release(&strings);
 	return tap_done();
