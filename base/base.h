@@ -34,6 +34,7 @@ typedef int64_t s64;
 #define PRINTF(f, a)  __attribute__((format(printf, f, a)))
 #define LIKELY(x)     __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)   __builtin_expect(!!(x), 0)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* Sum, at most UINT64_MAX: counts of the input can be anything. */
 static inline u64 add_saturated(u64 a, u64 b)
@@ -151,6 +152,13 @@ u64 hash_bytes_checked(const void *p, size_t n, u64 seed, u64 *check);
 /* Makes a pair of hash and check one of what they are of and one more word. */
 void hash_extend(u64 key[2], u64 word);
 u64 hash_u64(u64 x);
+/* Multiply-and-fold: both halves of the 128-bit product are mixed. */
+static inline u64 hash_fold(u64 a, u64 b)
+{
+	__extension__ unsigned __int128 r = (unsigned __int128)a * b;
+
+	return (u64)r ^ (u64)(r >> 64);
+}
 
 /*
  * index: a hash table from caller's items to their u32 ids.  The items stay

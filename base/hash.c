@@ -2,21 +2,13 @@
 /* Hashing, the id index and interned strings. */
 #include "base/base.h"
 
-/* Multiply-and-fold: both halves of the 128-bit product are mixed. */
-static inline u64 fold(u64 a, u64 b)
-{
-	__extension__ unsigned __int128 r = (unsigned __int128)a * b;
-
-	return (u64)r ^ (u64)(r >> 64);
-}
-
 #define K0 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
 #define K1 0xd1342543de82ef95ULL /* odd, no structure */
 #define K2 0xaf251af3b0f025b5ULL
 
 u64 hash_u64(u64 x)
 {
-	return fold(x ^ K0, K1);
+	return hash_fold(x ^ K0, K1);
 }
 
 static inline u64 load(const u8 *p, size_t n)
@@ -38,29 +30,29 @@ static inline void mix(const void *data, size_t n, u64 seed, u64 *lane_a, u64 *l
 		u64 c = a ^ K2, d = b ^ K1;
 
 		do {
-			a = fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
-			b = fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
-			c = fold(load(p + 32, 8) ^ c, load(p + 40, 8) ^ K1);
-			d = fold(load(p + 48, 8) ^ d, load(p + 56, 8) ^ K0);
+			a = hash_fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
+			b = hash_fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
+			c = hash_fold(load(p + 32, 8) ^ c, load(p + 40, 8) ^ K1);
+			d = hash_fold(load(p + 48, 8) ^ d, load(p + 56, 8) ^ K0);
 			p += 64;
 			n -= 64;
 		} while (n >= 64);
-		a = fold(a ^ K2, c ^ K0);
-		b = fold(b ^ K1, d ^ K2);
+		a = hash_fold(a ^ K2, c ^ K0);
+		b = hash_fold(b ^ K1, d ^ K2);
 	}
 	while (n >= 32) {
-		a = fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
-		b = fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
+		a = hash_fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
+		b = hash_fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
 		p += 32;
 		n -= 32;
 	}
 	while (n >= 8) {
-		a = fold(load(p, 8) ^ a, b ^ K1);
+		a = hash_fold(load(p, 8) ^ a, b ^ K1);
 		p += 8;
 		n -= 8;
 	}
 	if (n)
-		b = fold(load(p, n) ^ b, a ^ K2);
+		b = hash_fold(load(p, n) ^ b, a ^ K2);
 	*lane_a = a;
 	*lane_b = b;
 }
@@ -70,7 +62,7 @@ u64 hash_bytes(const void *data, size_t n, u64 seed)
 	u64 a, b;
 
 	mix(data, n, seed, &a, &b);
-	return fold(a ^ K1, b ^ K0);
+	return hash_fold(a ^ K1, b ^ K0);
 }
 
 u64 hash_bytes_checked(const void *data, size_t n, u64 seed, u64 *check)
@@ -78,15 +70,15 @@ u64 hash_bytes_checked(const void *data, size_t n, u64 seed, u64 *check)
 	u64 a, b;
 
 	mix(data, n, seed, &a, &b);
-	*check = fold(b ^ K1, a ^ K2);
-	return fold(a ^ K1, b ^ K0);
+	*check = hash_fold(b ^ K1, a ^ K2);
+	return hash_fold(a ^ K1, b ^ K0);
 }
 
 void hash_extend(u64 key[2], u64 word)
 {
-	u64 a = fold(key[0] ^ word, key[1] ^ K1);
+	u64 a = hash_fold(key[0] ^ word, key[1] ^ K1);
 
-	key[1] = fold(key[1] ^ word ^ K2, key[0] ^ K0);
+	key[1] = hash_fold(key[1] ^ word ^ K2, key[0] ^ K0);
 	key[0] = a;
 }
 

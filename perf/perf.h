@@ -223,6 +223,7 @@ struct perf_opts {
 	u32 threads; /* 0: as many as there are processors; 1: none but the caller's */
 	u32 piece;   /* text is read in pieces of this many bytes, and a perf.data is read ahead
 		      * behind as many; 0: 1 MiB. Small ones are for tests */
+	bool portable; /* without instructions that only some processors have, for tests */
 };
 
 struct perf_reader;

@@ -12,24 +12,30 @@
  * util/evsel_fprintf.c of Linux, and the output of perf 3.2 to 6.12.
  *
  * Speed: a line of a stack is looked up as bytes.  The line that followed the
- * same line last time is tried first, which needs neither its end nor its hash.
+ * same line last time is tried first, which does not need its end.  Programs have
+ * more lines than the processor's caches hold, so what is looked at for each one
+ * is small: of its bytes a hash with the seed of the run stands for all but eight.
  */
 #include <stdlib.h>
+#ifdef __x86_64__
+#include <wmmintrin.h>
+#endif
 
 #include "perf/text.h"
 
 /* What a line of a stack says, by its bytes. */
 struct entry {
-	struct entry *next; /* that followed last time and is quick, or NULL */
-	u32 id;
-	u32 len;
-	u8 kind;         /* its space; OWN_KIND where more than the frame before it matters */
-	u8 space, flags; /* flags: enum perf_text_flag */
-	bool addr_only;  /* its space was told by the address alone */
-	bool quick;      /* may be compared without looking for the line's end */
+	u64 key, hash; /* of a quick one: load_key() and hash_line() */
+	u32 next;      /* that followed last time and is quick, or NO_ENTRY */
+	u16 len;       /* of a quick one, with its newline */
+	u8 kind;       /* its space; OWN_KIND where more than the frame before it matters */
+	u8 space;
+	u8 flags; /* enum perf_text_flag */
 	u8 lines;
-	char raw[]; /* with its newline; at least KEY_END bytes are allocated */
+	bool addr_only; /* its space was told by the address alone */
+	bool quick;     /* may be compared without looking for the line's end */
 };
+#define NO_ENTRY UINT32_MAX
 #define OWN_KIND 0xff
 #define NO_KIND  0xfe
 
@@ -91,10 +97,13 @@ struct known_heads {
 
 struct script_worker {
 	struct known_heads heads;
-	VEC(struct entry *) entries;
-	struct index index;   /* by all bytes */
-	struct entry **cache; /* grows with the entries */
+	VEC(struct entry) entries;
+	VEC(struct span) lines; /* of the entries */
+	struct index index;     /* by all bytes */
+	u32 *cache;             /* entries of quick lines by key, or NO_ENTRY; grows with them */
 	unsigned cache_bits;
+	u64 seed[2];
+	bool aes;
 };
 
 struct script {
@@ -306,30 +315,95 @@ static bool read_frame(const struct script *sc, struct span line, struct text_de
 
 static bool entry_eq(const void *ctx, u32 id, const void *key)
 {
-	const struct entry *e = ((const struct script_worker *)ctx)->entries.v[id];
-	const struct span *k = key;
+	const struct span *a = &((const struct script_worker *)ctx)->lines.v[id], *b = key;
 
-	return e->len == k->n && !memcmp(e->raw, k->p, k->n);
+	return a->n == b->n && !memcmp(a->p, b->p, b->n);
+}
+
+static inline u64 load_u64(const char *p)
+{
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
 }
 
 static inline u64 load_key(const char *p)
 {
-	u64 v;
+	return load_u64(p + KEY_START);
+}
 
-	memcpy(&v, p + KEY_START, sizeof(v));
-	return v;
+/*
+ * A line's bytes are hashed by rounds of AES where the processor has them, which takes a third of
+ * the time, else by products.  Whose text it is can make lines that are taken for each other, and
+ * could as well have written the other line.  `n`: 16 at least.
+ */
+#ifdef __x86_64__
+#define AES __attribute__((target("aes")))
+
+static inline __m128i load_128(const void *p)
+{
+	return _mm_loadu_si128(p);
+}
+
+AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n)
+{
+	__m128i key = load_128(seed), a = key, b = _mm_set_epi64x(0, n);
+	u32 i;
+
+	for (i = 0; i + 32 < n; i += 32) {
+		a = _mm_aesenc_si128(_mm_xor_si128(a, load_128(p + i)), key);
+		b = _mm_aesenc_si128(_mm_xor_si128(b, load_128(p + i + 16)), key);
+	}
+	a = _mm_aesenc_si128(_mm_xor_si128(a, load_128(p + (n > 32 ? n - 32 : 0))), key);
+	b = _mm_aesenc_si128(_mm_xor_si128(b, load_128(p + n - 16)), key);
+	a = _mm_aesenc_si128(_mm_aesenc_si128(a, b), key);
+	return (u64)_mm_cvtsi128_si64(_mm_aesenc_si128(a, key));
+}
+
+static bool have_aes(void)
+{
+	return __builtin_cpu_supports("aes");
+}
+#else
+#define AES
+#define hash_line_aes(seed, p, n) ((u64)0)
+#define have_aes()                false
+#endif
+
+static ALWAYS_INLINE u64 hash_line(const u64 seed[2], const char *p, u32 n, bool aes)
+{
+	u64 a = seed[0], b = seed[1] ^ n, h = 0;
+	u32 i;
+
+	if (aes)
+		return hash_line_aes(seed, p, n);
+	for (i = 0; i + 16 < n; i += 16)
+		h += hash_fold(load_u64(p + i) ^ a, load_u64(p + i + 8) ^ (b + i));
+	return h + hash_fold(load_u64(p + n - 16) ^ b, load_u64(p + n - 8) ^ a);
 }
 
 /* Whether the line at p is that of `e`, which is quick; nobody has looked for its end yet. */
-static inline bool entry_is(const struct entry *e, const char *p, const char *end)
+static ALWAYS_INLINE bool entry_is(const struct script_worker *sw, const struct entry *e,
+				   const char *p, const char *end, bool aes)
 {
-	return (size_t)(end - p) > e->len && load_key(p) == load_key(e->raw) &&
-	       !memcmp(p, e->raw, e->len) && p[e->len] != ' ';
+	return end - p > e->len && load_key(p) == e->key &&
+	       hash_line(sw->seed, p, e->len, aes) == e->hash && p[e->len] != ' ';
 }
 
-static inline struct entry **cache_slot(struct script_worker *sw, u64 key)
+static inline u32 *cache_slot(struct script_worker *sw, u64 key)
 {
 	return &sw->cache[(key * 0x9e3779b97f4a7c15ULL) >> (64 - sw->cache_bits)];
+}
+
+static void cache_make(struct script_worker *sw, unsigned bits)
+{
+	size_t n = (size_t)1 << bits;
+
+	free(sw->cache);
+	sw->cache_bits = bits;
+	sw->cache = xreallocarray(NULL, n, sizeof(*sw->cache));
+	memset(sw->cache, 0xff, n * sizeof(*sw->cache));
 }
 
 /* A second line that belongs to the frame before it: two blanks and a source line. */
@@ -353,53 +427,62 @@ static const char *line_end(const char *p, const char *end)
 	return nl ? nl : end;
 }
 
-static struct entry *entry_new(struct text_worker *w, struct text_piece *piece, struct span key,
-			       u64 hash, struct span line, struct span src)
+AES static u64 hash_with_aes(const struct script_worker *sw, const char *p, u32 n)
+{
+	return hash_line(sw->seed, p, n, true);
+}
+
+/* False: it is none. The entry is the last one then. */
+static bool entry_new(struct text_worker *w, struct text_piece *piece, struct span key, u64 hash,
+		      struct span line, struct span src)
 {
 	struct script_worker *sw = w->priv;
-	struct entry *e = arena_alloc(&w->arena, sizeof(*e) + MAX(key.n, (size_t)KEY_END));
+	struct entry e = { .next = NO_ENTRY };
+	char *raw = arena_alloc(&w->arena, key.n);
 	struct text_def d;
 
-	memset(e, 0, sizeof(*e));
-	memcpy(e->raw, key.p, key.n);
+	memcpy(raw, key.p, key.n);
 	/* The strings are to live as long as the worker. */
-	line.p = e->raw + (line.p - key.p);
-	if (!read_frame(w->ctx, line, &d, &e->addr_only))
-		return NULL;
+	line.p = raw + (line.p - key.p);
+	if (!read_frame(w->ctx, line, &d, &e.addr_only))
+		return false;
 	if (src.n) {
-		src.p = e->raw + (src.p - key.p);
+		src.p = raw + (src.p - key.p);
 		take_srcline(src, &d);
 	}
-	e->id = w->n_defs++;
-	e->len = (u32)key.n;
-	e->quick = key.n >= KEY_END && key.p[key.n - 1] == '\n';
-	e->lines = src.p ? 2 : 1;
-	e->space = d.space;
-	e->flags = d.flags;
-	e->kind = d.flags & TEXT_INLINED || (e->addr_only && d.space == SPACE_KERNEL) ? OWN_KIND
-										      : d.space;
-	vec_push(&sw->entries, e);
-	vec_push(&piece->defs, d);
-	index_add(&sw->index, hash, e->id);
-	if (sw->entries.n > (size_t)1 << (sw->cache_bits - 1) && sw->cache_bits < CACHE_BITS_MAX) {
-		free(sw->cache);
-		sw->cache_bits += 2;
-		sw->cache = xcalloc((size_t)1 << sw->cache_bits, sizeof(*sw->cache));
+	key.p = raw;
+	e.quick = key.n >= KEY_END && key.n <= UINT16_MAX && raw[key.n - 1] == '\n';
+	if (e.quick) {
+		e.len = (u16)key.n;
+		e.key = load_key(raw);
+		e.hash = sw->aes ? hash_with_aes(sw, raw, e.len)
+				 : hash_line(sw->seed, raw, e.len, false);
 	}
-	return e;
+	e.lines = src.p ? 2 : 1;
+	e.space = d.space;
+	e.flags = d.flags;
+	e.kind = d.flags & TEXT_INLINED || (e.addr_only && d.space == SPACE_KERNEL) ? OWN_KIND
+										    : d.space;
+	vec_push(&sw->entries, e);
+	vec_push(&sw->lines, key);
+	vec_push(&piece->defs, d);
+	index_add(&sw->index, hash, w->n_defs++);
+	if (sw->entries.n > (size_t)1 << (sw->cache_bits - 1) && sw->cache_bits < CACHE_BITS_MAX)
+		cache_make(sw, sw->cache_bits + 1);
+	return true;
 }
 
 /*
- * The frame in the line(s) at *p, which then stands behind them; NULL: none is there.  Lines
- * over 4 GiB cannot be: pieces are smaller.
+ * The entry of the frame in the line(s) at *p, which then stands behind them; NO_ENTRY: none is
+ * there.  Lines over 4 GiB cannot be: pieces are smaller.
  */
-static struct entry *entry_at(struct text_worker *w, struct text_piece *piece, const char **p,
-			      const char *end)
+static u32 entry_at(struct text_worker *w, struct text_piece *piece, const char **p,
+		    const char *end)
 {
 	struct script_worker *sw = w->priv;
 	const char *nl = line_end(*p, end), *stop = nl;
 	struct span line = { *p, (size_t)(nl - *p) }, src = { NULL, 0 }, key;
-	struct entry *e;
+	const struct entry *e;
 	u64 hash, addr;
 	u32 id;
 
@@ -413,21 +496,20 @@ static struct entry *entry_at(struct text_worker *w, struct text_piece *piece, c
 	key = (struct span){ *p, (size_t)(stop - *p) };
 	hash = hash_bytes(key.p, key.n, 0);
 	id = index_find(&sw->index, hash, entry_eq, sw, &key);
-	if (id != INDEX_NONE) {
-		e = sw->entries.v[id];
-	} else {
+	if (id == INDEX_NONE) {
 		/* Cheap refusal before anything is copied. */
 		if (!scan_addr(skip_blanks(line.p, line.p + line.n), line.p + line.n, &addr))
-			return NULL;
-		e = entry_new(w, piece, key, hash, line, src);
-		if (!e)
-			return NULL;
+			return NO_ENTRY;
+		id = w->n_defs;
+		if (!entry_new(w, piece, key, hash, line, src))
+			return NO_ENTRY;
 	}
+	e = &sw->entries.v[id];
 	if (e->quick)
-		*cache_slot(sw, load_key(e->raw)) = e;
+		*cache_slot(sw, e->key) = id;
 	piece->lines += e->lines;
 	*p = stop;
-	return e;
+	return id;
 }
 
 /* What the frames of a stack so far say of the next one. */
@@ -447,8 +529,9 @@ static void walk_init(struct walk *k)
  * one behind kernel ones, and the first one outside Xen behind Xen's.  Inlined
  * frames share the address of the one that they are in.
  */
-static u32 walk_add(struct walk *k, const struct entry *e)
+static u32 walk_add(struct walk *k, const struct script_worker *sw, u32 id)
 {
+	const struct entry *e = &sw->entries.v[id];
 	u32 variant = 0;
 	u8 space = e->space;
 
@@ -467,7 +550,7 @@ static u32 walk_add(struct walk *k, const struct entry *e)
 	k->kind = e->kind == OWN_KIND ? NO_KIND : space;
 	if (k->exact)
 		variant |= TEXT_V_EXACT;
-	return e->id * TEXT_VARIANTS + variant;
+	return id * TEXT_VARIANTS + variant;
 }
 
 /* ---- reading a first line ---- */
@@ -1121,64 +1204,89 @@ static enum head_kind scan_head(struct known_heads *known, const char *p, const 
 
 /* ---- a piece ---- */
 
-/* The frame in the line(s) at *p, by its key if it has been there before; as entry_at(). */
-static struct entry *entry_by_key(struct text_worker *w, struct text_piece *piece, const char **p,
-				  const char *end)
+/* The entry of the frame in the line(s) at *p, by its key if it has been there before; as
+ * entry_at(). */
+static ALWAYS_INLINE u32 entry_by_key(struct text_worker *w, struct text_piece *piece,
+				      const char **p, const char *end, bool aes)
 {
 	struct script_worker *sw = w->priv;
-	struct entry *e = end - *p > KEY_END ? *cache_slot(sw, load_key(*p)) : NULL;
+	u32 id = end - *p > KEY_END ? *cache_slot(sw, load_key(*p)) : NO_ENTRY;
 
-	if (!e || !entry_is(e, *p, end))
+	if (id == NO_ENTRY || !entry_is(sw, &sw->entries.v[id], *p, end, aes))
 		return entry_at(w, piece, p, end);
-	piece->lines += e->lines;
-	*p += e->len;
-	return e;
+	piece->lines += sw->entries.v[id].lines;
+	*p += sw->entries.v[id].len;
+	return id;
 }
 
-/* All frame lines at p; returns the first byte behind them. */
-static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p,
-			      const char *end)
+/*
+ * The lines behind that of an entry, as long as each is what followed last time; returns the last
+ * one's entry.
+ */
+static ALWAYS_INLINE u32 read_expected(const struct script_worker *sw, struct text_piece *piece,
+				       struct walk *k, u32 id, const char **at, const char *end,
+				       bool aes)
+{
+	const struct entry *entries = sw->entries.v, *e = &entries[id];
+	u32 *chain = piece->chain.v + piece->chain.n, *full = piece->chain.v + piece->chain.cap;
+	const char *p = *at;
+	u64 lines = 0;
+
+	while (chain < full && e->next != NO_ENTRY &&
+	       entry_is(sw, &entries[e->next], p, end, aes)) {
+		id = e->next;
+		e = &entries[id];
+		lines += e->lines;
+		p += e->len;
+		/* The processor does not look beyond the page on its own. */
+		__builtin_prefetch(p + 1024);
+		*chain++ = e->kind == k->kind ? id * TEXT_VARIANTS : walk_add(k, sw, id);
+	}
+	piece->lines += lines;
+	piece->chain.n = (size_t)(chain - piece->chain.v);
+	*at = p;
+	return id;
+}
+
+static ALWAYS_INLINE const char *read_lines(struct text_worker *w, struct text_piece *piece,
+					    const char *p, const char *end, bool aes)
 {
 	struct script_worker *sw = w->priv;
-	struct entry *e = NULL, *prev = NULL;
+	u32 id, prev = NO_ENTRY;
 	const char lead = *p;
 	struct head h;
 	struct walk k;
 
 	walk_init(&k);
 	while (p < end && *p == lead) {
-		u32 *chain, *chain_end;
-
 		if (lead == ' ' && !k.first &&
 		    scan_head(&sw->heads, p, line_end(p, end), &h) != HEAD_NONE)
 			break;
-		e = entry_by_key(w, piece, &p, end);
-		if (!e)
+		id = entry_by_key(w, piece, &p, end, aes);
+		if (id == NO_ENTRY)
 			break;
-		if (prev && e->quick)
-			prev->next = e;
-		vec_reserve(&piece->chain, 1);
-		chain = piece->chain.v + piece->chain.n;
-		chain_end = piece->chain.v + piece->chain.cap;
-		*chain++ = walk_add(&k, e);
-		/* As long as what follows is what followed last time. */
-		for (; chain < chain_end && lead != ' '; chain++) {
-			struct entry *next = e->next;
-
-			prev = e;
-			if (!next || !entry_is(next, p, end))
-				break;
-			e = next;
-			piece->lines += e->lines;
-			p += e->len;
-			/* The processor does not look beyond the page on its own. */
-			__builtin_prefetch(p + 1024);
-			*chain = e->kind == k.kind ? e->id * TEXT_VARIANTS : walk_add(&k, e);
-		}
-		piece->chain.n = (size_t)(chain - piece->chain.v);
-		prev = e;
+		if (prev != NO_ENTRY && sw->entries.v[id].quick)
+			sw->entries.v[prev].next = id;
+		vec_push(&piece->chain, walk_add(&k, sw, id));
+		/* A line that begins with a blank has to be looked at first. */
+		prev = lead == ' ' ? id : read_expected(sw, piece, &k, id, &p, end, aes);
 	}
 	return p;
+}
+
+AES static const char *read_lines_aes(struct text_worker *w, struct text_piece *piece,
+				      const char *p, const char *end)
+{
+	return read_lines(w, piece, p, end, true);
+}
+
+/* All frame lines at p; returns the first byte behind them. */
+static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p,
+			      const char *end)
+{
+	const struct script_worker *sw = w->priv;
+
+	return sw->aes ? read_lines_aes(w, piece, p, end) : read_lines(w, piece, p, end, false);
 }
 
 /* Lines beside samples that are understood: dumps (`-D`), registers, source text, errors of the
@@ -1292,17 +1400,17 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 			      const char *behind, const char *end)
 {
 	const char *p = frame.p, *stop = frame.p + frame.n;
-	struct entry *e;
 	struct head next;
 	struct walk k;
+	u32 id;
 
 	walk_init(&k);
 	/* The frame need not go on to the end of the line. */
 	if (stop < behind && memchr(stop, '=', (size_t)(behind - stop))) {
-		e = entry_at(w, piece, &p, stop);
-		if (e) {
+		id = entry_at(w, piece, &p, stop);
+		if (id != NO_ENTRY) {
 			piece->lines--;
-			vec_push(&piece->chain, walk_add(&k, e));
+			vec_push(&piece->chain, walk_add(&k, w->priv, id));
 		}
 		return behind;
 	}
@@ -1310,11 +1418,11 @@ static const char *flat_stack(struct text_worker *w, struct text_piece *piece, s
 	if (is_srcline(behind, end) &&
 	    scan_head(NULL, behind, line_end(behind, end), &next) == HEAD_NONE)
 		behind = end;
-	e = entry_at(w, piece, &p, behind);
-	if (!e)
+	id = entry_at(w, piece, &p, behind);
+	if (id == NO_ENTRY)
 		return behind;
 	piece->lines--; /* the first line has been counted */
-	vec_push(&piece->chain, walk_add(&k, e));
+	vec_push(&piece->chain, walk_add(&k, w->priv, id));
 	return p;
 }
 
@@ -1475,8 +1583,10 @@ static void worker_init(struct text_worker *w)
 {
 	struct script_worker *sw = xcalloc(1, sizeof(*sw));
 
-	sw->cache_bits = CACHE_BITS_MIN;
-	sw->cache = xcalloc((size_t)1 << sw->cache_bits, sizeof(*sw->cache));
+	cache_make(sw, CACHE_BITS_MIN);
+	sw->aes = have_aes() && !w->portable;
+	sw->seed[0] = hash_u64(w->seed);
+	sw->seed[1] = hash_u64(sw->seed[0]);
 	index_init(&sw->index);
 	w->priv = sw;
 }
@@ -1487,6 +1597,7 @@ static void worker_release(struct text_worker *w)
 
 	index_release(&sw->index);
 	vec_release(&sw->entries);
+	vec_release(&sw->lines);
 	free(sw->cache);
 	free(sw);
 }

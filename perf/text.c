@@ -398,6 +398,7 @@ static void worker_init(struct text_worker *w, struct text_pipe *tp)
 	w->once = tp->r->opts.stacks_once && tp->ops->repeats;
 	w->by_task = tp->r->opts.by_task;
 	w->seed = tp->r->opts.seed;
+	w->portable = tp->r->opts.portable;
 	arena_init(&w->arena);
 	index_init(&w->name_index);
 	index_init(&w->stacks.index);

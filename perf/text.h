@@ -140,6 +140,7 @@ struct text_worker {
 
 	/* Stacks by what is in them, when each is to be given once. */
 	bool once, by_task;
+	bool portable; /* as perf_opts.portable */
 	u64 seed; /* of the run: input cannot aim at collisions */
 	struct text_stacks stacks;
 	VEC(u64) hashes; /* of the piece's stacks, both halves */

@@ -19,6 +19,7 @@ static const char *read_text(const char *text, int what)
 		{ .format = "perf-script", .threads = 3, .piece = 100 },
 		{ .format = "perf-script", .threads = 1, .stacks_once = true },
 		{ .format = "perf-script", .threads = 3, .piece = 100, .stacks_once = true },
+		{ .format = "perf-script", .threads = 1, .portable = true },
 	};
 	static struct buf first;
 	struct buf b = BUF_INIT;
@@ -493,8 +494,90 @@ static void test_stack_numbers(void)
 	STR_EQ(stack_numbers("a;b 1\na;b 2\n", opts), " -1* -1*");
 }
 
+/* A line that differs from an expected one in any single byte, and in its length, is another one.
+ */
+static void test_near_lines(void)
+{
+	static const size_t lengths[] = { 1,  2,  3,  12, 13, 14, 15, 16,  29,  30,  31,
+					  44, 45, 46, 47, 48, 60, 76, 108, 109, 140, 300 };
+	struct buf text = BUF_INIT, right = BUF_INIT;
+	size_t i, k, n;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		n = lengths[i];
+		buf_clear(&text);
+		buf_clear(&right);
+		/* Every second one is as, the others have one b and some a c behind. */
+		for (k = 0; k <= 2 * n + 1; k++) {
+			size_t at = k % 2 ? n : k / 2, j;
+
+			buf_puts(&text, "t 1 1.5: cycles: \n\tffffffff81000010 first (x)\n"
+					"\tffffffff81000020 ");
+			buf_puts(&right, "cycles;t;");
+			for (j = 0; j < n; j++)
+				buf_putc(&text, j == at ? 'b' : 'a');
+			for (j = 0; j < n; j++)
+				buf_putc(&right, j == at ? 'b' : 'a');
+			if (k % 4 == 3)
+				buf_putc(&text, 'c');
+			if (k % 4 == 3)
+				buf_putc(&right, 'c');
+			buf_puts(&text, "\n\n");
+			buf_puts(&right, ";first 1\n");
+		}
+		STR_EQ(read_text(buf_str(&text), E), buf_str(&right));
+	}
+	buf_release(&text);
+	buf_release(&right);
+}
+
+/* A first line that differs from the one before in a digit or in what is no digit. */
+static void test_near_heads(void)
+{
+	static const struct {
+		const char *head, *says;
+	} lines[] = {
+		{ "some-thread     4010 [008]  7707.000102:    1003009 cycles: ",
+		  "cycles;-1/4010;[8];7707000102000;some-thread 1003009" },
+		{ "some-thread     4010 [015]  7708.999999:    1003009 cycles: ",
+		  "cycles;-1/4010;[15];7708999999000;some-thread 1003009" },
+		{ "some-thread     4011 [008]  7707.000102:    1003009 cycles: ",
+		  "cycles;-1/4011;[8];7707000102000;some-thread 1003009" },
+		{ "some-thread     4010 [008]  7707.000102:    1003010 cycles: ",
+		  "cycles;-1/4010;[8];7707000102000;some-thread 1003010" },
+		{ "some-thread     4010 [008]  7707.000102:    1003009 cyclet: ",
+		  "cyclet;-1/4010;[8];7707000102000;some-thread 1003009" },
+		{ "some-threat     4010 [008]  7707.000102:    1003009 cycles: ",
+		  "cycles;-1/4010;[8];7707000102000;some-threat 1003009" },
+		{ "some-thread     4010 [008] 17707.000102:    1003009 cycles: ",
+		  "cycles;-1/4010;[8];17707000102000;some-thread 1003009" },
+		{ "some-thread 4009/4010 [8]  7707.000102:    1003009 cycles: ",
+		  "cycles;4009/4010;[8];7707000102000;some-thread 1003009" },
+		{ "some: thread    4010 [008]  7707.000102:    1003009 cycles: ",
+		  "cycles;-1/4010;[8];7707000102000;some: thread 1003009" },
+	};
+	struct buf text = BUF_INIT, right = BUF_INIT;
+	size_t i, k, x;
+
+	for (i = 0; i < ARRAY_SIZE(lines); i++)
+		for (k = 0; k < ARRAY_SIZE(lines); k++)
+			for (x = 0; x < 2; x++) {
+				const char *space = strrchr(lines[x ? k : i].says, ' ');
+
+				buf_printf(&text, "%s\n\t 1 f (x)\n\n", lines[x ? k : i].head);
+				buf_printf(&right, "%.*s;f%s\n",
+					   (int)(space - lines[x ? k : i].says),
+					   lines[x ? k : i].says, space);
+			}
+	STR_EQ(read_text(buf_str(&text), T | E | P), buf_str(&right));
+	buf_release(&text);
+	buf_release(&right);
+}
+
 int main(void)
 {
+	test_near_lines();
+	test_near_heads();
 	test_heads();
 	test_frames();
 	test_exact();
