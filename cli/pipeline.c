@@ -858,18 +858,20 @@ static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
  * one is not known to be a single one; returns how many are left. */
 static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *hv, u32 *seen)
 {
-	const struct text_known *known = p->text_known.v;
+	const struct text_known *known = p->text_known.v, *k;
 	size_t n = p->text_known.n;
-	u32 *to = p->text_chain.v + p->text_chain.n, what;
+	u32 *to = p->text_chain.v + p->text_chain.n, nr_hv = 0, what = 0;
 
 	for (; i > 0 && chain[i - 1] < n; i--) {
-		what = known[chain[i - 1]].what;
-		if (!(what & TEXT_KNOWN_ONE))
+		k = &known[chain[i - 1]];
+		if (!(k->what & TEXT_KNOWN_ONE))
 			break;
-		*to++ = known[chain[i - 1]].first;
-		*hv += what & TEXT_KNOWN_HV;
-		*seen |= what;
+		*to++ = k->first;
+		nr_hv += k->what & TEXT_KNOWN_HV;
+		what |= k->what;
 	}
+	*hv += nr_hv;
+	*seen |= what;
 	p->text_chain.n = (size_t)(to - p->text_chain.v);
 	return i;
 }

@@ -46,10 +46,10 @@ struct entry {
 #define KEY_START      9
 #define KEY_END        17
 #define CACHE_BITS_MIN 8
-#define CACHE_BITS_MAX 16
+#define CACHE_BITS_MAX 17
 
 #define TASK_MAX  48
-#define TASK_BITS 9
+#define TASK_BITS 11
 
 #define LINE_MAX_KNOWN 128
 
@@ -346,20 +346,29 @@ static inline __m128i load_128(const void *p)
 	return _mm_loadu_si128(p);
 }
 
+#define ROUND(to, at) (to) = _mm_aesenc_si128(_mm_xor_si128(to, load_128(p + (at))), key)
+
 AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n)
 {
 	__m128i key = load_128(seed), a = key, b = _mm_set_epi64x(0, n);
-	u32 i;
+	u32 i, middle = MIN(n - 32, 32u);
 
-	for (i = 0; i + 32 < n; i += 32) {
-		a = _mm_aesenc_si128(_mm_xor_si128(a, load_128(p + i)), key);
-		b = _mm_aesenc_si128(_mm_xor_si128(b, load_128(p + i + 16)), key);
+	if (LIKELY(n - 32 <= 64)) {
+		/* Nearly all: no branch depends on how long it is. */
+		ROUND(a, 0);
+		ROUND(b, 16);
+		ROUND(a, middle);
+		ROUND(b, middle + 16);
+		ROUND(a, n - 32);
+	} else {
+		for (i = 0; i + 16 < n; i += 16)
+			ROUND(a, i);
 	}
-	a = _mm_aesenc_si128(_mm_xor_si128(a, load_128(p + (n > 32 ? n - 32 : 0))), key);
-	b = _mm_aesenc_si128(_mm_xor_si128(b, load_128(p + n - 16)), key);
+	ROUND(b, n - 16);
 	a = _mm_aesenc_si128(_mm_aesenc_si128(a, b), key);
 	return (u64)_mm_cvtsi128_si64(_mm_aesenc_si128(a, key));
 }
+#undef ROUND
 
 static bool have_aes(void)
 {
@@ -467,7 +476,7 @@ static bool entry_new(struct text_worker *w, struct text_piece *piece, struct sp
 	vec_push(&sw->lines, key);
 	vec_push(&piece->defs, d);
 	index_add(&sw->index, hash, w->n_defs++);
-	if (sw->entries.n > (size_t)1 << (sw->cache_bits - 1) && sw->cache_bits < CACHE_BITS_MAX)
+	if (sw->entries.n > (size_t)1 << (sw->cache_bits - 2) && sw->cache_bits < CACHE_BITS_MAX)
 		cache_make(sw, sw->cache_bits + 1);
 	return true;
 }

@@ -869,21 +869,23 @@ static void give_sample(struct text_pipe *tp, const struct text_sample *s, struc
 	struct names *k = &tp->known[tp->cur->worker];
 	const u32 *chain = tp->cur->chain.v + s->chain, *known = k->frames.v;
 	struct perf_sample *o = &item->sample;
-	bool fresh = false;
+	u32 n = s->chain_nr, any = 0, i;
 	u64 *to;
-	u32 i;
 
 	tp->chain.n = 0;
-	vec_reserve(&tp->chain, s->chain_nr);
+	vec_reserve(&tp->chain, n);
 	to = tp->chain.v;
-	for (i = 0; i < s->chain_nr; i++) {
-		to[i] = known[chain[i]];
-		fresh |= to[i] == INDEX_NONE;
+	for (i = 0; i < n; i++) {
+		u32 id = known[chain[i]];
+
+		to[i] = id;
+		any |= id;
 	}
-	for (i = 0; fresh && i < s->chain_nr; i++)
+	/* Ids have not all bits, not even together. */
+	for (i = 0; any == INDEX_NONE && i < n; i++)
 		if (to[i] == INDEX_NONE)
 			to[i] = global_frame(tp, k, chain[i]);
-	tp->chain.n = s->chain_nr;
+	tp->chain.n = n;
 	memset(item, 0, sizeof(*item));
 	item->type = ITEM_SAMPLE;
 	item->time = o->time = s->time;
