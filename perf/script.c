@@ -380,24 +380,30 @@ static bool have_aes(void)
 #define have_aes()                false
 #endif
 
-static ALWAYS_INLINE u64 hash_line(const u64 seed[2], const char *p, u32 n, bool aes)
+static inline u64 hash_line_any(const u64 seed[2], const char *p, u32 n)
 {
 	u64 a = seed[0], b = seed[1] ^ n, h = 0;
 	u32 i;
 
-	if (aes)
-		return hash_line_aes(seed, p, n);
 	for (i = 0; i + 16 < n; i += 16)
 		h += hash_fold(load_u64(p + i) ^ a, load_u64(p + i + 8) ^ (b + i));
 	return h + hash_fold(load_u64(p + n - 16) ^ b, load_u64(p + n - 8) ^ a);
 }
 
-/* Whether the line at p is that of `e`, which is quick; nobody has looked for its end yet. */
-static ALWAYS_INLINE bool entry_is(const struct script_worker *sw, const struct entry *e,
-				   const char *p, const char *end, bool aes)
+AES static u64 hash_with_aes(const struct script_worker *sw, const char *p, u32 n)
 {
-	return end - p > e->len && load_key(p) == e->key &&
-	       hash_line(sw->seed, p, e->len, aes) == e->hash && p[e->len] != ' ';
+	return hash_line_aes(sw->seed, p, n);
+}
+
+static u64 hash_line(const struct script_worker *sw, const char *p, u32 n)
+{
+	return sw->aes ? hash_with_aes(sw, p, n) : hash_line_any(sw->seed, p, n);
+}
+
+/* Whether the line at p can be that of `e`, which is quick; nobody has looked for its end yet. */
+static inline bool entry_may_be(const struct entry *e, const char *p, const char *end)
+{
+	return end - p > e->len && load_key(p) == e->key && p[e->len] != ' ';
 }
 
 static inline u32 *cache_slot(struct script_worker *sw, u64 key)
@@ -436,11 +442,6 @@ static const char *line_end(const char *p, const char *end)
 	return nl ? nl : end;
 }
 
-AES static u64 hash_with_aes(const struct script_worker *sw, const char *p, u32 n)
-{
-	return hash_line(sw->seed, p, n, true);
-}
-
 /* False: it is none. The entry is the last one then. */
 static bool entry_new(struct text_worker *w, struct text_piece *piece, struct span key, u64 hash,
 		      struct span line, struct span src)
@@ -464,8 +465,7 @@ static bool entry_new(struct text_worker *w, struct text_piece *piece, struct sp
 	if (e.quick) {
 		e.len = (u16)key.n;
 		e.key = load_key(raw);
-		e.hash = sw->aes ? hash_with_aes(sw, raw, e.len)
-				 : hash_line(sw->seed, raw, e.len, false);
+		e.hash = hash_line(sw, raw, e.len);
 	}
 	e.lines = src.p ? 2 : 1;
 	e.space = d.space;
@@ -1215,16 +1215,20 @@ static enum head_kind scan_head(struct known_heads *known, const char *p, const 
 
 /* The entry of the frame in the line(s) at *p, by its key if it has been there before; as
  * entry_at(). */
-static ALWAYS_INLINE u32 entry_by_key(struct text_worker *w, struct text_piece *piece,
-				      const char **p, const char *end, bool aes)
+static u32 entry_by_key(struct text_worker *w, struct text_piece *piece, const char **p,
+			const char *end)
 {
 	struct script_worker *sw = w->priv;
 	u32 id = end - *p > KEY_END ? *cache_slot(sw, load_key(*p)) : NO_ENTRY;
+	const struct entry *e;
 
-	if (id == NO_ENTRY || !entry_is(sw, &sw->entries.v[id], *p, end, aes))
+	if (id == NO_ENTRY)
 		return entry_at(w, piece, p, end);
-	piece->lines += sw->entries.v[id].lines;
-	*p += sw->entries.v[id].len;
+	e = &sw->entries.v[id];
+	if (!entry_may_be(e, *p, end) || hash_line(sw, *p, e->len) != e->hash)
+		return entry_at(w, piece, p, end);
+	piece->lines += e->lines;
+	*p += e->len;
 	return id;
 }
 
@@ -1241,10 +1245,14 @@ static ALWAYS_INLINE u32 read_expected(const struct script_worker *sw, struct te
 	const char *p = *at;
 	u64 lines = 0;
 
-	while (chain < full && e->next != NO_ENTRY &&
-	       entry_is(sw, &entries[e->next], p, end, aes)) {
+	while (chain < full && e->next != NO_ENTRY && entry_may_be(&entries[e->next], p, end)) {
+		const struct entry *next = &entries[e->next];
+
+		if ((aes ? hash_line_aes(sw->seed, p, next->len)
+			 : hash_line_any(sw->seed, p, next->len)) != next->hash)
+			break;
 		id = e->next;
-		e = &entries[id];
+		e = next;
 		lines += e->lines;
 		p += e->len;
 		/* The processor does not look beyond the page on its own. */
@@ -1257,8 +1265,21 @@ static ALWAYS_INLINE u32 read_expected(const struct script_worker *sw, struct te
 	return id;
 }
 
-static ALWAYS_INLINE const char *read_lines(struct text_worker *w, struct text_piece *piece,
-					    const char *p, const char *end, bool aes)
+AES static u32 expected_with_aes(const struct script_worker *sw, struct text_piece *piece,
+				 struct walk *k, u32 id, const char **at, const char *end)
+{
+	return read_expected(sw, piece, k, id, at, end, true);
+}
+
+static u32 expected_without(const struct script_worker *sw, struct text_piece *piece,
+			    struct walk *k, u32 id, const char **at, const char *end)
+{
+	return read_expected(sw, piece, k, id, at, end, false);
+}
+
+/* All frame lines at p; returns the first byte behind them. */
+static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p,
+			      const char *end)
 {
 	struct script_worker *sw = w->priv;
 	u32 id, prev = NO_ENTRY;
@@ -1271,31 +1292,19 @@ static ALWAYS_INLINE const char *read_lines(struct text_worker *w, struct text_p
 		if (lead == ' ' && !k.first &&
 		    scan_head(&sw->heads, p, line_end(p, end), &h) != HEAD_NONE)
 			break;
-		id = entry_by_key(w, piece, &p, end, aes);
+		id = entry_by_key(w, piece, &p, end);
 		if (id == NO_ENTRY)
 			break;
 		if (prev != NO_ENTRY && sw->entries.v[id].quick)
 			sw->entries.v[prev].next = id;
 		vec_push(&piece->chain, walk_add(&k, sw, id));
+		prev = id;
 		/* A line that begins with a blank has to be looked at first. */
-		prev = lead == ' ' ? id : read_expected(sw, piece, &k, id, &p, end, aes);
+		if (lead != ' ')
+			prev = sw->aes ? expected_with_aes(sw, piece, &k, id, &p, end)
+				       : expected_without(sw, piece, &k, id, &p, end);
 	}
 	return p;
-}
-
-AES static const char *read_lines_aes(struct text_worker *w, struct text_piece *piece,
-				      const char *p, const char *end)
-{
-	return read_lines(w, piece, p, end, true);
-}
-
-/* All frame lines at p; returns the first byte behind them. */
-static const char *read_stack(struct text_worker *w, struct text_piece *piece, const char *p,
-			      const char *end)
-{
-	const struct script_worker *sw = w->priv;
-
-	return sw->aes ? read_lines_aes(w, piece, p, end) : read_lines(w, piece, p, end, false);
 }
 
 /* Lines beside samples that are understood: dumps (`-D`), registers, source text, errors of the
