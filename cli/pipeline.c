@@ -95,7 +95,7 @@ struct text_known {
 struct waiting {
 	u32 chain; /* of pipeline.chains, or NO_CHAIN */
 	u32 event; /* of the profile */
-	u64 samples, weight, base;
+	u64 samples, weight;
 };
 
 #define NO_CHAIN UINT32_MAX
@@ -180,6 +180,7 @@ struct pipeline {
 	VEC(frame_id) text_chain;          /* of the sample at hand, root first */
 	struct profile_batch batch;
 	VEC(struct waiting) waiting; /* by stack of batch */
+	VEC(u64) waiting_base;       /* by waiting, of two columns; may be shorter: the rest is 0 */
 	VEC(struct unplaced) unplaced;
 	VEC(struct heavy) heavy;
 	u128 more; /* count of the sample at hand beyond 2^64 - 1 */
@@ -1229,7 +1230,8 @@ static void place_waiting(struct pipeline *p)
 		const struct waiting *w = &p->waiting.v[i];
 		node_id node = p->batch.stacks.v[i].node;
 
-		add_weight(p, node, w->event, w->samples, w->weight, w->base);
+		add_weight(p, node, w->event, w->samples, w->weight,
+			   i < p->waiting_base.n ? p->waiting_base.v[i] : 0);
 		if (w->chain >= p->chains.n)
 			continue;
 		p->chains.v[w->chain].node = node;
@@ -1245,7 +1247,7 @@ static void place_waiting(struct pipeline *p)
 				 p->heavy.v[i].weight);
 	}
 	profile_batch_clear(&p->batch);
-	p->waiting.n = p->unplaced.n = p->heavy.n = 0;
+	p->waiting.n = p->waiting_base.n = p->unplaced.n = p->heavy.n = 0;
 }
 
 static void count_flags(struct pipeline *p, u32 flags, u32 garbage, u64 n)
@@ -1621,7 +1623,12 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		w->samples = add_saturated(w->samples, s->count);
 		if (UNLIKELY(__builtin_add_overflow(w->weight, weight, &w->weight)))
 			vec_push(&p->heavy, ((struct heavy){ (u128)1 << 64, e.node }));
-		w->base = add_saturated(w->base, s->base_count);
+		if (s->base_count) {
+			while (p->waiting_base.n <= e.node)
+				vec_push(&p->waiting_base, 0);
+			p->waiting_base.v[e.node] = add_saturated(p->waiting_base.v[e.node],
+								  s->base_count);
+		}
 		if (p->run->profile.keep_samples)
 			vec_push(&p->unplaced,
 				 ((struct unplaced){ p->run->profile.samples.n, e.node }));
@@ -2196,6 +2203,7 @@ out:
 	vec_release(&p.text_chain);
 	profile_batch_release(&p.batch);
 	vec_release(&p.waiting);
+	vec_release(&p.waiting_base);
 	vec_release(&p.unplaced);
 	vec_release(&p.heavy);
 	vec_release(&p.first_edges);
