@@ -18,14 +18,25 @@ static size_t count_like_tail(const char *s, size_t n)
 	return i && s[i - 1] == ' ' ? i - 1 : n;
 }
 
+/* Bytes that stand as they are wherever they are; most are of these. */
+static bool is_plain(char c)
+{
+	return c > '%' && c < 0x7f && c != ';';
+}
+
 void folded_escape(struct buf *b, const char *s, size_t n)
 {
-	size_t i = 0, tail = count_like_tail(s, n);
+	size_t i = 0, from, tail = count_like_tail(s, n);
 	bool escape;
 	u32 cp;
 	int len;
 
-	while (i < n) {
+	for (;;) {
+		for (from = i; i < n && is_plain(s[i]); i++)
+			;
+		buf_put(b, s + from, i - from);
+		if (i == n)
+			break;
 		len = utf8_next(s + i, n - i, &cp);
 		if (!len)
 			escape = true;

@@ -405,8 +405,9 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, u
 	u32 n = (u32)b->stacks.n, i;
 	struct item *items = xcalloc(n, sizeof(*items));
 	u32 *rank = NULL, *order = NULL;
+	bool empty = p->nodes.n == 1;
 
-	if (p->nodes.n == 1) {
+	if (empty) {
 		/* As many as there could be: what is not used takes no memory. */
 		vec_release(&p->nodes);
 		vec_reserve(&p->nodes, b->codes.n + 1);
@@ -423,6 +424,8 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, u
 	}
 	sort_items(items, n, b->codes.v, seed, threads);
 	build(p, b, items, order);
+	if (empty)
+		p->ordered = (u32)p->nodes.n;
 	vec_release(&b->codes);
 	free(items);
 	free(rank);

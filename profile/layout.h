@@ -19,6 +19,7 @@ struct contexts {
 	size_t self_n;                   /* may be less than n: the rest is 0 */
 	const u64 *base;                 /* n weights of the profile compared with, or NULL */
 	const struct profile_over *over; /* what is not in self, or NULL */
+	bool ordered;                    /* they are in the order of views */
 };
 
 /*

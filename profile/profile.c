@@ -137,7 +137,7 @@ void profile_drop_contexts(struct profile *p)
 	}
 	vec_release(&p->nodes);
 	index_release(&p->node_index);
-	p->indexed = 0;
+	p->indexed = p->ordered = 0;
 	vec_push(&p->nodes, ((struct cct_node){ 0 }));
 }
 

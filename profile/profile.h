@@ -71,6 +71,7 @@ struct profile {
 	struct index frame_index;
 	struct index node_index; /* nodes that are not the first child of their parent … */
 	u32 indexed; /* … of the first so many: the others come when one is looked for */
+	u32 ordered; /* the first so many nodes are in the order of views */
 };
 
 void profile_init(struct profile *p, struct strtab *strings);
@@ -222,7 +223,7 @@ void view_release(struct view *v);
 struct view_step {
 	frame_id frame;
 	u32 depth; /* root 0 */
-	u128 self; /* all of it, where a view ends at 2^64 - 1 */
+	u64 self;  /* 2^64 - 1 at most, see view_walk_whole() */
 };
 
 /*
@@ -238,8 +239,10 @@ void view_walk_free(struct view_walk *w);
 bool view_walk_empty(const struct view_walk *w);
 /* How many own weights have come to 2^128 - 1, where sums end. */
 u64 view_walk_full(const struct view_walk *w);
-/* False: there was no more; it is not to be asked again. */
-bool view_walk_next(struct view_walk *w, struct view_step *s) MUST_CHECK;
+/* The next nodes, n or fewer of them, and how many those are; 0: there are no more. */
+u32 view_walk_next(struct view_walk *w, struct view_step *s, u32 n) MUST_CHECK;
+/* All of the own weight of s[i], as view_walk_next() gave it last. */
+u128 view_walk_whole(const struct view_walk *w, const struct view_step *s, u32 i);
 
 /* Of the profile compared with, else 0. */
 static inline u64 view_base_self(const struct view *v, size_t node)

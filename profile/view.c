@@ -62,13 +62,6 @@ u32 *view_frame_ranks(const struct profile *p, u32 **frames)
 
 /* ---- tree of calling contexts -> preorder ---- */
 
-/* What the walk says of a node; the rest follows from the order. */
-struct walked {
-	frame_id frame;
-	u32 depth;
-	u64 self;
-};
-
 static bool bit(const u64 *bits, u32 i)
 {
 	return bits[i / 64] >> i % 64 & 1;
@@ -188,40 +181,36 @@ static u32 next_sibling(struct pending *f, const struct siblings *s, const struc
 }
 
 /* Whether contexts are in the order of views already and all have weight at or below them, as those
- * of a batch do. */
+ * of a batch do. `rank`: NULL where the first is known. */
 static bool in_order(const struct contexts *t, const u32 *rank)
 {
-	VEC(u32) path = { 0 }; /* the last context by depth */
-	u32 i, depth = 0;
+	const struct cct_node *nodes = t->nodes;
+	u32 i, before;
 
-	vec_push(&path, 0);
 	for (i = 1; i < t->n; i++) {
-		const struct cct_node *n = &t->nodes[i];
-
-		if (n->parent != i - 1) {
-			if (!has_weight(t, i - 1))
-				break; /* a leaf without any */
-			while (depth && path.v[depth] != n->parent)
-				depth--;
-			if (path.v[depth] != n->parent ||
-			    rank[t->nodes[path.v[depth + 1]].frame] >= rank[n->frame])
-				break;
+		if (LIKELY(nodes[i].parent == i - 1))
+			continue;
+		if (!has_weight(t, i - 1))
+			return false; /* a leaf without any */
+		/* What ends here, up to the sibling before. */
+		for (before = i - 1; rank && nodes[before].parent != nodes[i].parent;) {
+			before = nodes[before].parent;
+			if (!before)
+				return false;
 		}
-		depth++;
-		path.n = depth;
-		vec_push(&path, i);
+		if (rank && rank[nodes[before].frame] >= rank[nodes[i].frame])
+			return false;
 	}
-	vec_release(&path);
-	return i == t->n && (i == 1 || has_weight(t, i - 1));
+	return i == 1 || has_weight(t, i - 1);
 }
 
 /* A walk over contexts in the order of views. */
 struct walk {
 	struct contexts t;
 	u32 n;          /* nodes of the view */
-	u32 cur, depth; /* the context at hand, once it has started */
-	bool started, straight;
-	VEC(u32) path; /* straight: contexts from the root to the one at hand */
+	u32 left;       /* of these, to be walked yet */
+	u32 cur, depth; /* the last context, once it has started */
+	bool straight;  /* contexts are in order */
 	/* else: */
 	u64 *kept;
 	struct siblings siblings;
@@ -230,41 +219,54 @@ struct walk {
 
 static void walk_init(struct walk *w, const struct profile *p, const struct contexts *t)
 {
-	u32 *order, *rank = view_frame_ranks(p, &order);
+	u32 *order = NULL, *rank = t->ordered ? NULL : view_frame_ranks(p, &order);
 
 	memset(w, 0, sizeof(*w));
 	w->t = *t;
-	free(order);
 	if (in_order(t, rank)) {
 		w->straight = true;
+		w->depth = UINT32_MAX; /* that of the root less 1 */
 		w->n = t->n;
 	} else {
+		if (!rank)
+			rank = view_frame_ranks(p, &order);
 		w->kept = kept_of(t, &w->n);
 		siblings_init(&w->siblings, p, t, w->kept, rank);
 	}
+	w->left = w->n;
+	free(order);
 	free(rank);
 }
 
 static void walk_release(struct walk *w)
 {
-	vec_release(&w->path);
 	siblings_release(&w->siblings);
 	vec_release(&w->open);
 	free(w->kept);
 }
 
-static bool next_straight(struct walk *w)
+static void next_straight(struct walk *w, struct view_step *s, u32 *at, u32 n)
 {
-	if (++w->cur == w->t.n)
-		return false;
-	while (w->path.v[w->depth] != w->t.nodes[w->cur].parent)
-		w->depth--;
-	w->path.n = ++w->depth;
-	vec_push(&w->path, w->cur);
-	return true;
+	u32 first = w->n - w->left, last = w->cur, depth = w->depth, i;
+	const struct cct_node *nodes = w->t.nodes, *node = nodes + first;
+	const u64 *self = w->t.self;
+	size_t self_n = w->t.self_n;
+
+	for (i = first; i < first + n; i++, node++, s++) {
+		for (; UNLIKELY(last != node->parent); last = nodes[last].parent)
+			depth--;
+		s->frame = node->frame;
+		s->depth = ++depth;
+		s->self = i < self_n ? self[i] : 0;
+		last = i;
+	}
+	w->cur = last;
+	w->depth = depth;
+	for (i = 0; at && i < n; i++)
+		at[i] = first + i;
 }
 
-static bool next_sorted(struct walk *w)
+static void step_sorted(struct walk *w)
 {
 	const struct siblings *s = &w->siblings;
 
@@ -276,46 +278,54 @@ static bool next_sorted(struct walk *w)
 	} else {
 		w->cur = w->t.nodes[w->cur].child;
 		if (w->cur && bit(w->kept, w->cur))
-			return true;
-		while (w->open.n && w->open.v[w->open.n - 1].next == w->open.v[w->open.n - 1].end)
+			return;
+		while (w->open.v[w->open.n - 1].next == w->open.v[w->open.n - 1].end)
 			w->open.n--;
-		if (!w->open.n)
-			return false;
 		w->depth = w->open.v[w->open.n - 1].depth;
 	}
 	w->cur = next_sibling(&w->open.v[w->open.n - 1], s, &w->t);
-	return true;
 }
 
-/* To the next context: w->cur at w->depth.  False: that was the last one, and all that may be asked
- * for. */
-static bool walk_next(struct walk *w)
+static void next_sorted(struct walk *w, struct view_step *s, u32 *at, u32 n)
 {
-	if (w->started)
-		return w->straight ? next_straight(w) : next_sorted(w);
-	w->started = true;
-	vec_push(&w->path, 0);
-	return true;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (i || w->left < w->n)
+			step_sorted(w);
+		s[i].frame = w->t.nodes[w->cur].frame;
+		s[i].depth = w->depth;
+		s[i].self = w->cur < w->t.self_n ? w->t.self[w->cur] : 0;
+		if (at)
+			at[i] = w->cur;
+	}
 }
 
-static u64 walk_self(const struct walk *w)
+/* The next nodes, at most n of them; at[]: gets their contexts, or NULL. 0: there are no more. */
+static u32 walk_next(struct walk *w, struct view_step *s, u32 *at, u32 n)
 {
-	return w->cur < w->t.self_n ? w->t.self[w->cur] : 0;
+	n = MIN(n, w->left);
+	if (w->straight)
+		next_straight(w, s, at, n);
+	else
+		next_sorted(w, s, at, n);
+	w->left -= n;
+	return n;
 }
 
 /* Room for n nodes.  Nodes twice as large are made out of the walked ones from the first one on: at
  * the end of the room none is overtaken. */
-static struct walked *walked_room(struct view *v, u32 n)
+static struct view_step *walked_room(struct view *v, u32 n)
 {
 	v->nodes.v = xreallocarray(v->nodes.v, n, sizeof(*v->nodes.v));
 	v->nodes.n = v->nodes.cap = n;
-	return (struct walked *)v->nodes.v + n;
+	return (struct view_step *)v->nodes.v + n;
 }
 
 static void store(struct view *v, struct walk *w, u32 *place)
 {
-	struct walked *to = walked_room(v, w->n);
-	u32 i;
+	struct view_step *to = walked_room(v, w->n);
+	u32 at[256], done, n, i;
 
 	if (w->t.base) {
 		vec_reserve(&v->base, w->n);
@@ -323,13 +333,13 @@ static void store(struct view *v, struct walk *w, u32 *place)
 	}
 	if (place)
 		memset(place, 0xff, w->t.n * sizeof(*place));
-	for (i = 0; walk_next(w); i++) {
-		to[i] = (struct walked){ w->t.nodes[w->cur].frame, w->depth, walk_self(w) };
-		if (w->t.base)
-			v->base.v[i].self = w->t.base[w->cur];
-		if (place)
-			place[w->cur] = i;
-		v->max_depth = MAX(v->max_depth, w->depth);
+	for (done = 0; (n = walk_next(w, to + done, at, ARRAY_SIZE(at))); done += n) {
+		for (i = 0; i < n; i++)
+			v->max_depth = MAX(v->max_depth, to[done + i].depth);
+		for (i = 0; w->t.base && i < n; i++)
+			v->base.v[done + i].self = w->t.base[at[i]];
+		for (i = 0; place && i < n; i++)
+			place[at[i]] = done + i;
 	}
 }
 
@@ -346,11 +356,11 @@ void view_finish(struct view *v)
 {
 	u32 n = (u32)v->nodes.n, *path = xcalloc((size_t)v->max_depth + 1, sizeof(*path)), i,
 	    depth = 0;
-	const struct walked *w = (const struct walked *)v->nodes.v + n;
+	const struct view_step *w = (const struct view_step *)v->nodes.v + n;
 	struct view_node *nodes = v->nodes.v;
 
 	for (i = 0; i <= n; i++) {
-		struct walked x = { 0, 0, 0 };
+		struct view_step x = { 0, 0, 0 };
 
 		/* The bytes: they become those of other types. */
 		if (i < n)
@@ -556,6 +566,7 @@ static frame_id module_frame(struct profile *p, const struct frame *f)
 struct view_walk {
 	struct walk walk;
 	const struct profile *profile;
+	u32 at[256]; /* contexts of the last nodes, for their weights beyond 2^64 - 1 */
 	/* Rewritten stacks: */
 	struct profile tree; /* nodes alone are used, with frame ids of `profile` */
 	VEC(u64) self;
@@ -751,7 +762,8 @@ static int walk_start(struct view_walk *w, struct view *v, struct profile *p,
 				       .n = (u32)p->nodes.n,
 				       .self = e->self.v,
 				       .self_n = e->self.n,
-				       .over = &e->over };
+				       .over = &e->over,
+				       .ordered = p->ordered == p->nodes.n };
 	} else {
 		if (any && rewrite(w, v, p, o, err)) {
 			walk_end(w);
@@ -795,20 +807,18 @@ u64 view_walk_full(const struct view_walk *w)
 	return profile_over_full(w->walk.t.over);
 }
 
-bool view_walk_next(struct view_walk *w, struct view_step *s)
+u32 view_walk_next(struct view_walk *w, struct view_step *s, u32 n)
 {
-	const struct walk *k = &w->walk;
-	u64 self;
+	bool over = w->walk.t.over->v.n > 0;
 
-	if (!walk_next(&w->walk))
-		return false;
-	self = walk_self(k);
-	s->frame = k->t.nodes[k->cur].frame;
-	s->depth = k->depth;
-	s->self = self;
-	if (UNLIKELY(self == UINT64_MAX))
-		s->self = profile_over_whole(k->t.over, k->cur, self);
-	return true;
+	return walk_next(&w->walk, s, over ? w->at : NULL, MIN(n, (u32)ARRAY_SIZE(w->at)));
+}
+
+u128 view_walk_whole(const struct view_walk *w, const struct view_step *s, u32 i)
+{
+	const struct profile_over *over = w->walk.t.over;
+
+	return over->v.n ? profile_over_whole(over, w->at[i], s[i].self) : s[i].self;
 }
 
 int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)

@@ -6,7 +6,7 @@
 #include "render/export.h"
 
 /* Names are written in steps of so many bytes, which is faster than to the byte. */
-#define STEP 16u
+#define STEP 32u
 
 /*
  * The lines on their way into the buffer of the output.  Each starts as the one before it does, and
@@ -19,8 +19,9 @@ struct lines {
 	size_t *name;     /* by frame_id: where it is; one more: the end */
 	size_t start;     /* of the line at hand, in o->buf */
 	bool ended;       /* with its counts: the next frame is for a line of its own */
-	VEC(size_t) ends; /* by depth: where the frames up to there end, from the start of the line
-			   */
+	/* By depth: where the frames up to there end, from the start of the line.  As many as
+	 * there were deep ones so far. */
+	VEC(size_t) ends;
 };
 
 static void lines_init(struct lines *l, struct out *o, const struct profile *p, bool all)
@@ -73,9 +74,9 @@ static void next_line(struct lines *l, size_t n)
 static void put_frame(struct lines *l, frame_id frame, u32 depth)
 {
 	struct buf *b = &l->o->buf;
-	size_t above = l->ends.v[depth - 1];
+	size_t above = l->ends.v[depth - 1], n = l->name[frame + 1] - l->name[frame], i;
 	const char *name = l->names.p + l->name[frame];
-	size_t n = l->name[frame + 1] - l->name[frame], i;
+	char *to;
 
 	if (l->ended)
 		next_line(l, above);
@@ -85,12 +86,15 @@ static void put_frame(struct lines *l, frame_id frame, u32 depth)
 		name++;
 		n--;
 	}
-	buf_reserve(b, n + STEP);
+	if (UNLIKELY(b->cap - b->n < n + STEP))
+		buf_reserve(b, n + STEP);
+	to = b->p + b->n;
 	for (i = 0; i < n; i += STEP)
-		memcpy(b->p + b->n + i, name + i, STEP);
+		memcpy(to + i, name + i, STEP);
 	b->n += n;
-	l->ends.n = depth;
-	vec_push(&l->ends, b->n - l->start);
+	if (UNLIKELY(depth == l->ends.n))
+		vec_push(&l->ends, 0);
+	l->ends.v[depth] = above + n;
 }
 
 /* `before`: NULL where there is one column. */
@@ -98,8 +102,6 @@ static void put_counts(struct lines *l, const u64 *before, u128 after)
 {
 	struct buf *b = &l->o->buf;
 
-	if (!after && !(before && *before))
-		return;
 	buf_putc(b, ' ');
 	if (before) {
 		export_weight(b, *before, l->scale);
@@ -110,29 +112,44 @@ static void put_counts(struct lines *l, const u64 *before, u128 after)
 	l->ended = true;
 }
 
+/* The next nodes of what is written, at most n, the first one being node `at`; 0: there are no
+ * more. */
+static u32 next_nodes(const struct render_input *in, u32 at, struct view_step *s, u32 n)
+{
+	const struct view_node *node;
+	u32 i;
+
+	if (in->walk)
+		return view_walk_next(in->walk, s, n);
+	n = MIN(n, (u32)in->view->nodes.n - at);
+	for (i = 0; i < n; i++) {
+		node = &in->view->nodes.v[at + i];
+		s[i] = (struct view_step){ node->frame, node->depth, node->self };
+	}
+	return n;
+}
+
 static int folded_write(struct out *o, const struct render_input *in,
 			const struct render_opts *opts, struct error *err)
 {
-	const struct view *v = in->view;
-	struct view_step step;
+	bool diff = !in->walk && in->view->is_diff;
+	struct view_step steps[256];
+	u32 at, n, i;
 	struct lines l;
-	u32 i;
 
 	(void)err;
 	lines_init(&l, o, in->profile, opts->annotate_all);
-	while (in->walk && view_walk_next(in->walk, &step)) {
-		if (step.depth)
-			put_frame(&l, step.frame, step.depth);
-		put_counts(&l, NULL, step.self);
-	}
-	for (i = 0; !in->walk && i < v->nodes.n; i++) {
-		const struct view_node *n = &v->nodes.v[i];
-		u64 before = view_base_self(v, i);
+	for (at = 0; (n = next_nodes(in, at, steps, ARRAY_SIZE(steps))); at += n)
+		for (i = 0; i < n; i++) {
+			u64 before = diff ? view_base_self(in->view, at + i) : 0;
+			u64 self = steps[i].self;
 
-		if (n->depth)
-			put_frame(&l, n->frame, n->depth);
-		put_counts(&l, v->is_diff ? &before : NULL, n->self);
-	}
+			if (steps[i].depth)
+				put_frame(&l, steps[i].frame, steps[i].depth);
+			if (self || before)
+				put_counts(&l, diff ? &before : NULL,
+					   in->walk ? view_walk_whole(in->walk, steps, i) : self);
+		}
 	lines_release(&l);
 	return 0;
 }

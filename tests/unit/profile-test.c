@@ -392,7 +392,8 @@ static void check_walk(const struct view_opts *o)
 {
 	struct view_walk *w = view_walk_new(&p, o, &err);
 	VEC(frame_id) path = { 0 };
-	struct view_step s;
+	struct view_step s, some[300];
+	u32 at = 0, have = 0, asked = 0;
 	size_t n = 0, weights = 0, own = 0;
 	bool same = true, sorted = true;
 	u32 node, depth = 0;
@@ -402,10 +403,20 @@ static void check_walk(const struct view_opts *o)
 	OK(w != NULL);
 	EQ(view_build(&v, &p, o, &err), 0);
 	EQ(view_walk_empty(w), !v.nodes.v[0].total);
-	for (; view_walk_next(w, &s); n++) {
+	for (;; n++) {
+		if (at == have) {
+			/* In steps of several lengths. */
+			at = 0;
+			asked = asked % ARRAY_SIZE(some) + 1;
+			have = view_walk_next(w, some, asked);
+			if (!have)
+				break;
+			same &= have <= asked;
+		}
+		same &= MIN(view_walk_whole(w, some, at), UINT64_MAX) == some[at].self;
+		s = some[at++];
 		same &= n < v.nodes.n && s.depth == v.nodes.v[n].depth &&
-			MIN(s.self, UINT64_MAX) == v.nodes.v[n].self &&
-			(!n || s.frame == v.nodes.v[n].frame);
+			s.self == v.nodes.v[n].self && (!n || s.frame == v.nodes.v[n].frame);
 		sorted &= !n ? !s.depth : s.depth && s.depth <= depth + 1;
 		if (n && s.depth <= depth)
 			sorted &= cmp_frames(path.v[s.depth], s.frame) < 0;
@@ -415,6 +426,7 @@ static void check_walk(const struct view_opts *o)
 		sum = add_saturated(sum, v.nodes.v[n].self);
 		weights += s.self > 0;
 	}
+	EQ(view_walk_next(w, some, 1), 0);
 	OK(same);
 	OK(sorted);
 	EQ(n, v.nodes.n);
@@ -446,7 +458,14 @@ static void test_walk(void)
 
 	free(random_stacks(3000, &ordered));
 	OK(ordered);
+	EQ(p.ordered, p.nodes.n);
 	check_walks();
+	/* What came one by one is not in order, though all before it is. */
+	add("0;1", 3);
+	add("0;0", 2);
+	OK(p.ordered < p.nodes.n);
+	check_walks();
+	free(random_stacks(3000, &ordered));
 	/* Leaves without weight, at the end as well. */
 	for (i = 1; i < p.events.v[0].self.n; i += 3)
 		p.events.v[0].self.v[i] = 0;
@@ -467,9 +486,10 @@ static void test_walk(void)
 	EQ(view_walk_new(&p, &(struct view_opts){ .only = "(" }, &err) == NULL, 1);
 	OK(strstr(err.msg, "--only: '('") != NULL);
 	/* The last one: what was rewritten leaves nothing. */
-	add("a;d", 4);
+	free(random_stacks(3000, &ordered));
 	view_walk_free(view_walk_new(&p, &(struct view_opts){ .only = "a", .last = true }, &err));
 	EQ(p.nodes.n, 1);
+	EQ(p.ordered, 0);
 }
 
 /* Each own weight of a walk, in its order, behind commas. */
@@ -477,14 +497,16 @@ static const char *weights(const struct view_opts *o, u64 *full)
 {
 	struct view_walk *w = view_walk_new(&p, o, &err);
 	static struct buf b;
-	struct view_step s;
+	struct view_step s[3];
+	u32 n, i;
 
 	buf_clear(&b);
 	*full = view_walk_full(w);
-	while (view_walk_next(w, &s)) {
-		buf_putc(&b, ',');
-		buf_u128(&b, s.self);
-	}
+	while ((n = view_walk_next(w, s, ARRAY_SIZE(s))))
+		for (i = 0; i < n; i++) {
+			buf_putc(&b, ',');
+			buf_u128(&b, view_walk_whole(w, s, i));
+		}
 	view_walk_free(w);
 	return buf_str(&b);
 }
