@@ -231,8 +231,9 @@ static bool edge_eq(const void *ctx, u32 id, const void *key)
 
 static bool root_eq(const void *ctx, u32 id, const void *key)
 {
-	return !memcmp(((const struct pipeline *)ctx)->roots.v[id].key, key,
-		       sizeof(((struct root_entry *)NULL)->key));
+	const u64 *a = ((const struct pipeline *)ctx)->roots.v[id].key, *b = key;
+
+	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
 }
 
 /*
@@ -338,7 +339,8 @@ static const frame_id *root_of(struct pipeline *p, const struct perf_sample *s, 
 		else
 			e.key[3] = domain;
 	}
-	hash = hash_bytes(e.key, sizeof(e.key), p->seed);
+	hash = hash_u64(e.key[0] ^
+			hash_u64(e.key[1] ^ hash_u64(e.key[2] ^ hash_u64(e.key[3] ^ p->seed))));
 	id = index_find(&p->root_index, hash, root_eq, p, e.key);
 	if (id != INDEX_NONE) {
 		*n = p->roots.v[id].n;

@@ -26,7 +26,7 @@
 /* What a line of a stack says, by its bytes. */
 struct entry {
 	u64 key, hash; /* of a quick one: load_key() and hash_line() */
-	u32 next;      /* that followed last time and is quick, or NO_ENTRY */
+	u32 next[2];   /* the two that followed last and are quick, the last first, or NO_ENTRY */
 	u16 len;       /* of a quick one, with its newline */
 	u8 kind;       /* its space; OWN_KIND where more than the frame before it matters */
 	u8 space;
@@ -447,7 +447,7 @@ static bool entry_new(struct text_worker *w, struct text_piece *piece, struct sp
 		      struct span line, struct span src)
 {
 	struct script_worker *sw = w->priv;
-	struct entry e = { .next = NO_ENTRY };
+	struct entry e = { .next = { NO_ENTRY, NO_ENTRY } };
 	char *raw = arena_alloc(&w->arena, key.n);
 	struct text_def d;
 
@@ -682,9 +682,25 @@ static struct known_task *task_slot(struct known_heads *known, const char *p, si
 	return &known->tasks[hash_u64(c ^ hash_u64(b ^ hash_u64(a))) >> (64 - TASK_BITS)];
 }
 
+/* For few bytes, so a call is not worth it. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+	u64 diff = 0;
+	size_t i;
+
+	if (n < 8) {
+		for (i = 0; i < n; i++)
+			diff |= (u8)(a[i] ^ b[i]);
+		return !diff;
+	}
+	for (i = 0; i + 8 < n; i += 8)
+		diff |= load_u64(a + i) ^ load_u64(b + i);
+	return !(diff | (load_u64(a + n - 8) ^ load_u64(b + n - 8)));
+}
+
 static bool task_is(const struct known_task *k, const char *p, size_t n)
 {
-	return k->n == n && !memcmp(k->raw, p, n);
+	return k->n == n && same_bytes(k->raw, p, n);
 }
 
 static void take_task(struct known_task *k, const char *p, struct head *h)
@@ -1095,8 +1111,8 @@ static bool scan_known(struct known_heads *known, const char *p, const char *end
 	u32 digits;
 
 	if (k->n != n || p[k->cpu_at] != '[' || p[k->dot_at] != '.' ||
-	    memcmp(p + k->colon_at, k->raw + k->colon_at, n - k->colon_at) != 0 ||
-	    memcmp(p + k->cpu_at + 4, k->raw + k->cpu_at + 4, k->time_at - k->cpu_at - 4) != 0)
+	    !same_bytes(p + k->colon_at, k->raw + k->colon_at, n - k->colon_at) ||
+	    !same_bytes(p + k->cpu_at + 4, k->raw + k->cpu_at + 4, k->time_at - k->cpu_at - 4))
 		return false;
 	digits = k->colon_at - k->dot_at - 1;
 	if (!take_digits(p + k->cpu_at + 1, 3, &cpu) ||
@@ -1232,27 +1248,47 @@ static u32 entry_by_key(struct text_worker *w, struct text_piece *piece, const c
 	return id;
 }
 
+/* What followed this time is expected first the next time. */
+static inline void expect(struct entry *e, u32 id)
+{
+	e->next[1] = e->next[0];
+	e->next[0] = id;
+}
+
 /*
- * The lines behind that of an entry, as long as each is what followed last time; returns the last
+ * The lines behind that of an entry, as long as each is one that is expected; returns the last
  * one's entry.
  */
-static ALWAYS_INLINE u32 read_expected(const struct script_worker *sw, struct text_piece *piece,
+static ALWAYS_INLINE u32 read_expected(struct script_worker *sw, struct text_piece *piece,
 				       struct walk *k, u32 id, const char **at, const char *end,
 				       bool aes)
 {
-	const struct entry *entries = sw->entries.v, *e = &entries[id];
+	struct entry *entries = sw->entries.v, *e = &entries[id];
 	u32 *chain = piece->chain.v + piece->chain.n, *full = piece->chain.v + piece->chain.cap;
 	const char *p = *at;
 	u64 lines = 0;
 
-	while (chain < full && e->next != NO_ENTRY && entry_may_be(&entries[e->next], p, end)) {
-		const struct entry *next = &entries[e->next];
+	while (chain < full) {
+		const struct entry *next;
+		u32 to = e->next[0];
 
+		if (to == NO_ENTRY)
+			break;
+		next = &entries[to];
+		if (UNLIKELY(!entry_may_be(next, p, end))) {
+			to = e->next[1];
+			if (to == NO_ENTRY)
+				break;
+			next = &entries[to];
+			if (!entry_may_be(next, p, end))
+				break;
+			expect(e, to);
+		}
 		if ((aes ? hash_line_aes(sw->seed, p, next->len)
 			 : hash_line_any(sw->seed, p, next->len)) != next->hash)
 			break;
-		id = e->next;
-		e = next;
+		id = to;
+		e = &entries[id];
 		lines += e->lines;
 		p += e->len;
 		/* The processor does not look beyond the page on its own. */
@@ -1265,14 +1301,14 @@ static ALWAYS_INLINE u32 read_expected(const struct script_worker *sw, struct te
 	return id;
 }
 
-AES static u32 expected_with_aes(const struct script_worker *sw, struct text_piece *piece,
-				 struct walk *k, u32 id, const char **at, const char *end)
+AES static u32 expected_with_aes(struct script_worker *sw, struct text_piece *piece, struct walk *k,
+				 u32 id, const char **at, const char *end)
 {
 	return read_expected(sw, piece, k, id, at, end, true);
 }
 
-static u32 expected_without(const struct script_worker *sw, struct text_piece *piece,
-			    struct walk *k, u32 id, const char **at, const char *end)
+static u32 expected_without(struct script_worker *sw, struct text_piece *piece, struct walk *k,
+			    u32 id, const char **at, const char *end)
 {
 	return read_expected(sw, piece, k, id, at, end, false);
 }
@@ -1296,7 +1332,7 @@ static const char *read_stack(struct text_worker *w, struct text_piece *piece, c
 		if (id == NO_ENTRY)
 			break;
 		if (prev != NO_ENTRY && sw->entries.v[id].quick)
-			sw->entries.v[prev].next = id;
+			expect(&sw->entries.v[prev], id);
 		vec_push(&piece->chain, walk_add(&k, sw, id));
 		prev = id;
 		/* A line that begins with a blank has to be looked at first. */
