@@ -84,6 +84,7 @@ enum {
 	TEXT_KNOWN_GUEST = 1 << 2, /* of a guest */
 	TEXT_KNOWN_ONE = 1 << 3,   /* a single frame, and not a broken one */
 };
+#define TEXT_FRAME_BITS 28 /* in pipeline.text_short; above are these four */
 
 /* What a text frame stands for: with TEXT_KNOWN_ONE a frame, else a run of pipeline.text_frames. */
 struct text_known {
@@ -176,8 +177,10 @@ struct pipeline {
 	struct answer answers[2048]; /* one for each hash */
 	VEC(u32) frames; /* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
 	VEC(struct text_known) text_known; /* by id of a text frame */
-	VEC(frame_id) text_frames;         /* outermost first */
-	VEC(frame_id) text_chain;          /* of the sample at hand, root first */
+	VEC(u32) text_short; /* the same for frames that fit: what << TEXT_FRAME_BITS | frame, or 0
+			      */
+	VEC(frame_id) text_frames; /* outermost first */
+	VEC(frame_id) text_chain;  /* of the sample at hand, root first */
 	struct profile_batch batch;
 	VEC(struct waiting) waiting; /* by stack of batch */
 	VEC(u64) waiting_base;       /* by waiting, of two columns; may be shorter: the rest is 0 */
@@ -795,8 +798,10 @@ static struct text_known text_frame(struct pipeline *p, u32 id)
 {
 	struct text_known *k;
 
-	while (p->text_known.n <= id)
+	while (p->text_known.n <= id) {
 		vec_push(&p->text_known, ((struct text_known){ .n = 0 }));
+		vec_push(&p->text_short, 0);
+	}
 	k = &p->text_known.v[id];
 	if (UNLIKELY(!k->n)) {
 		const struct perf_text_frame *f = perf_text_frame(p->reader, id);
@@ -815,6 +820,8 @@ static struct text_known text_frame(struct pipeline *p, u32 id)
 		if (k->n == 1 && !(p->have_broken && frame == p->broken)) {
 			k->what |= TEXT_KNOWN_ONE;
 			k->first = frame;
+			if (frame < 1u << TEXT_FRAME_BITS)
+				p->text_short.v[id] = k->what << TEXT_FRAME_BITS | frame;
 		}
 	}
 	return *k;
@@ -859,22 +866,20 @@ static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
 
 /* Appends frames, from chain[i - 1] on outwards, to p->text_chain, which has room for them, until
  * one is not known to be a single one; returns how many are left. */
-static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *hv, u32 *seen)
+static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *seen)
 {
-	const struct text_known *known = p->text_known.v, *k;
-	size_t n = p->text_known.n;
-	u32 *to = p->text_chain.v + p->text_chain.n, nr_hv = 0, what = 0;
+	const u32 *known = p->text_short.v;
+	size_t n = p->text_short.n;
+	u32 *to = p->text_chain.v + p->text_chain.n, all = 0, k;
 
 	for (; i > 0 && chain[i - 1] < n; i--) {
-		k = &known[chain[i - 1]];
-		if (!(k->what & TEXT_KNOWN_ONE))
+		k = known[chain[i - 1]];
+		if (!k)
 			break;
-		*to++ = k->first;
-		nr_hv += k->what & TEXT_KNOWN_HV;
-		what |= k->what;
+		*to++ = k & ((1u << TEXT_FRAME_BITS) - 1);
+		all |= k;
 	}
-	*hv += nr_hv;
-	*seen |= what;
+	*seen |= all >> TEXT_FRAME_BITS;
 	p->text_chain.n = (size_t)(to - p->text_chain.v);
 	return i;
 }
@@ -895,11 +900,10 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 		struct text_known known;
 
 		/* Nearly all. */
-		i = known_frames(p, s->chain, i, &hv, &seen);
+		i = known_frames(p, s->chain, i, &seen);
 		if (!i)
 			break;
 		known = text_frame(p, (u32)s->chain[--i]);
-		hv += known.what & TEXT_KNOWN_HV;
 		seen |= known.what;
 		vec_reserve(&p->text_chain, known.n + i);
 		if (known.what & TEXT_KNOWN_ONE) {
@@ -918,6 +922,8 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 			vec_push(&p->text_chain, id);
 		}
 	}
+	for (i = 0; seen & TEXT_KNOWN_HV && i < s->chain_nr; i++)
+		hv += p->text_known.v[s->chain[i]].what & TEXT_KNOWN_HV;
 	/* Folded stacks bring their roots along. */
 	root = !s->comm || seen & TEXT_KNOWN_DOM0 || !(hv || seen & TEXT_KNOWN_GUEST) ? ROOT_COMM
 	       : hv                                                                   ? ROOT_XEN
@@ -2201,6 +2207,7 @@ out:
 	vec_release(&p.known);
 	vec_release(&p.frames);
 	vec_release(&p.text_known);
+	vec_release(&p.text_short);
 	vec_release(&p.text_frames);
 	vec_release(&p.text_chain);
 	profile_batch_release(&p.batch);

@@ -18,7 +18,7 @@
  */
 #include <stdlib.h>
 #ifdef __x86_64__
-#include <wmmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "perf/text.h"
@@ -339,7 +339,7 @@ static inline u64 load_key(const char *p)
  * could as well have written the other line.  `n`: 16 at least.
  */
 #ifdef __x86_64__
-#define AES __attribute__((target("aes")))
+#define AES __attribute__((target("aes,avx")))
 
 static inline __m128i load_128(const void *p)
 {
@@ -372,7 +372,7 @@ AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n)
 
 static bool have_aes(void)
 {
-	return __builtin_cpu_supports("aes");
+	return __builtin_cpu_supports("aes") && __builtin_cpu_supports("avx");
 }
 #else
 #define AES
