@@ -503,7 +503,7 @@ static u32 entry_at(struct text_worker *w, struct text_piece *piece, const char 
 		stop = nl < end ? nl + 1 : nl;
 	}
 	key = (struct span){ *p, (size_t)(stop - *p) };
-	hash = hash_bytes(key.p, key.n, 0);
+	hash = hash_bytes(key.p, key.n, w->seed);
 	id = index_find(&sw->index, hash, entry_eq, sw, &key);
 	if (id == INDEX_NONE) {
 		/* Cheap refusal before anything is copied. */

@@ -211,7 +211,7 @@ u32 text_worker_name(struct text_worker *w, struct text_piece *piece, const char
 
 	if (id < w->n_names && name_eq(w, id, &k))
 		return id;
-	h = hash_bytes(s, n, 1);
+	h = hash_bytes(s, n, w->seed);
 	id = index_find(&w->name_index, h, name_eq, w, &k);
 	if (id != INDEX_NONE)
 		return *last = id;
