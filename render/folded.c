@@ -15,10 +15,12 @@
 struct lines {
 	struct out *o;
 	u64 scale;
-	struct buf names; /* escaped, each behind its semicolon */
-	size_t *name;     /* by frame_id: where it is; one more: the end */
-	size_t start;     /* of the line at hand, in o->buf */
-	bool ended;       /* with its counts: the next frame is for a line of its own */
+	struct buf names; /* escaped, each with a semicolon behind it */
+	struct name {
+		size_t at, n;
+	} * name;     /* by frame_id, in names */
+	size_t start; /* of the line at hand, in o->buf */
+	bool ended;   /* with its counts: the next frame is for a line of its own */
 	/* By depth: where the frames up to there end, from the start of the line.  As many as
 	 * there were deep ones so far. */
 	VEC(size_t) ends;
@@ -30,15 +32,15 @@ static void lines_init(struct lines *l, struct out *o, const struct profile *p, 
 	frame_id i;
 
 	*l = (struct lines){ .o = o, .scale = p->weight_scale, .start = o->buf.n };
-	l->name = xcalloc(p->frames.n + 1, sizeof(*l->name));
+	l->name = xcalloc(p->frames.n, sizeof(*l->name));
 	for (i = 0; i < p->frames.n; i++) {
 		buf_clear(&raw);
 		profile_frame_name(p, i, all, &raw);
-		l->name[i] = l->names.n;
-		buf_putc(&l->names, ';');
+		l->name[i].at = l->names.n;
 		folded_escape(&l->names, raw.p, raw.n);
+		buf_putc(&l->names, ';');
+		l->name[i].n = l->names.n - l->name[i].at;
 	}
-	l->name[i] = l->names.n;
 	buf_reserve(&l->names, STEP);
 	memset(l->names.p + l->names.n, 0, STEP);
 	buf_release(&raw);
@@ -66,6 +68,9 @@ static void next_line(struct lines *l, size_t n)
 	buf_reserve(b, n);
 	memcpy(b->p + b->n, b->p + last, n);
 	b->n += n;
+	/* Where there were counts behind that. */
+	if (n)
+		b->p[b->n - 1] = ';';
 	if (out_flush_before(l->o, l->start))
 		l->start = 0;
 }
@@ -74,23 +79,20 @@ static void next_line(struct lines *l, size_t n)
 static void put_frame(struct lines *l, frame_id frame, u32 depth)
 {
 	struct buf *b = &l->o->buf;
-	size_t above = l->ends.v[depth - 1], n = l->name[frame + 1] - l->name[frame], i;
-	const char *name = l->names.p + l->name[frame];
+	size_t above = l->ends.v[depth - 1], n = l->name[frame].n, i = 0;
+	const char *name = l->names.p + l->name[frame].at;
 	char *to;
 
 	if (l->ended)
 		next_line(l, above);
 	else
 		b->n = l->start + above;
-	if (depth == 1) {
-		name++;
-		n--;
-	}
 	if (UNLIKELY(b->cap - b->n < n + STEP))
 		buf_reserve(b, n + STEP);
 	to = b->p + b->n;
-	for (i = 0; i < n; i += STEP)
+	do
 		memcpy(to + i, name + i, STEP);
+	while ((i += STEP) < n);
 	b->n += n;
 	if (UNLIKELY(depth == l->ends.n))
 		vec_push(&l->ends, 0);
@@ -102,6 +104,8 @@ static void put_counts(struct lines *l, const u64 *before, u128 after)
 {
 	struct buf *b = &l->o->buf;
 
+	/* In place of the last semicolon. */
+	b->n -= b->n > l->start;
 	buf_putc(b, ' ');
 	if (before) {
 		export_weight(b, *before, l->scale);
