@@ -44,6 +44,8 @@ static inline u64 add_saturated(u64 a, u64 b)
 
 /* ---- heap: never NULL; abort when there is no memory or n * size overflows ---- */
 
+/* Large blocks go back to the system when they are freed. Before the first is allocated. */
+void mem_give_back(void);
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 /* The C library's memset(), for some 100 bytes again and again: what a compiler that knows how many

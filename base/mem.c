@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Heap, vectors and arenas. */
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/mman.h>
 
 #include "base/base.h"
@@ -11,6 +14,14 @@ static void no_memory(void)
 
 	fwrite(msg, 1, sizeof(msg) - 1, stderr);
 	abort();
+}
+
+void mem_give_back(void)
+{
+#ifdef M_MMAP_THRESHOLD
+	/* Else glibc raises it up to 32 MiB, once blocks of that size were freed. */
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+#endif
 }
 
 void *xmalloc(size_t size)

@@ -165,6 +165,7 @@ int main(int argc, char **argv)
 	/* A closed pipe is told by write(), with our message and exit code. */
 	signal(SIGPIPE, SIG_IGN);
 	file_map_guard();
+	mem_give_back();
 
 	if (argc > 1)
 		v = verb_by_name(argv[1]);
