@@ -32,7 +32,6 @@ enum {
 };
 
 struct chain_entry {
-	u64 check; /* second half of the key's hash */
 	node_id node;
 	u32 flags;
 	u32 garbage;
@@ -148,7 +147,8 @@ struct pipeline {
 
 	struct index chain_index, edge_index, root_index;
 	VEC(struct chain_entry) chains; /* by perf_sample.stack_nr where there are such */
-	u32 soon[4], soon_at;           /* of the samples before */
+	VEC(u64) checks;      /* where there are none, by chain: second half of the key's hash */
+	u32 soon[4], soon_at; /* of the samples before */
 	/* Chains of addresses, and what they are without their leaf; see keep_known().  A hot
 	 * function is sampled at many of its instructions: these chains differ in the leaf alone.
 	 */
@@ -221,7 +221,7 @@ static bool chain_eq(const void *ctx, u32 id, const void *key)
 {
 	const struct pipeline *p = ctx;
 
-	return p->chains.v[id].check == *(const u64 *)key;
+	return p->checks.v[id] == *(const u64 *)key;
 }
 
 static bool edge_eq(const void *ctx, u32 id, const void *key)
@@ -1611,7 +1611,9 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
 		if (id == INDEX_NONE) {
 			id = add_text(p, s, event);
-			p->chains.v[id].check = check;
+			while (p->checks.n < id)
+				vec_push(&p->checks, 0);
+			vec_push(&p->checks, check);
 			index_add(&p->chain_index, hash, id);
 		}
 		e = p->chains.v[id];
@@ -2201,6 +2203,7 @@ out:
 	index_release(&p.edge_index);
 	index_release(&p.root_index);
 	vec_release(&p.chains);
+	vec_release(&p.checks);
 	chain_table_release(&p.whole);
 	chain_table_release(&p.outer);
 	chain_table_release(&p.stems);
