@@ -352,8 +352,8 @@ static node_id append(struct profile *p, node_id node, const u16 *code, node_id 
 	return node;
 }
 
-/* The stacks go in by `items`; the frame of a code is frame[that of the code], or just that. */
-static void build(struct profile *p, struct profile_batch *b, const struct item *items,
+/* The stacks go in by `sorted`; the frame of a code is frame[that of the code], or just that. */
+static void build(struct profile *p, struct profile_batch *b, const u32 *sorted,
 		  const frame_id *frame)
 {
 	u32 n = (u32)b->stacks.n, most = 0, last_n = 0, i;
@@ -369,13 +369,13 @@ static void build(struct profile *p, struct profile_batch *b, const struct item 
 		most = MAX(most, codes_of(b, i));
 	path = xcalloc((size_t)most + 1, sizeof(*path));
 	for (i = 0; i < n; i++) {
-		u32 stack = items[i].stack, stack_n = codes_of(b, stack);
-		const u16 *first = b->codes.v + items[i].at, *code;
+		u32 stack = sorted[i], stack_n = codes_of(b, stack);
+		const u16 *first = b->codes.v + b->stacks.v[stack].at, *code;
 		node_id node;
 		u32 same;
 
-		__builtin_prefetch(b->codes.v + items[MIN(i + 4, n - 1)].at);
-		__builtin_prefetch(b->stacks.v + items[MIN(i + 8, n - 1)].stack, 1);
+		__builtin_prefetch(b->codes.v + b->stacks.v[sorted[MIN(i + 4, n - 1)]].at);
+		__builtin_prefetch(b->stacks.v + sorted[MIN(i + 8, n - 1)], 1);
 		same = (u32)(mem_common(first, last, MIN(stack_n, last_n) * sizeof(*first)) /
 			     sizeof(*first));
 		/* Not between the two codes of a frame. */
@@ -404,6 +404,7 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, u
 {
 	u32 n = (u32)b->stacks.n, i;
 	struct item *items = xcalloc(n, sizeof(*items));
+	u32 *sorted = xcalloc(n, sizeof(*sorted));
 	u32 *rank = NULL, *order = NULL;
 	bool empty = p->nodes.n == 1;
 
@@ -423,12 +424,16 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, u
 		items[i] = (struct item){ load_key(b->codes.v + at), at, i };
 	}
 	sort_items(items, n, b->codes.v, seed, threads);
-	build(p, b, items, order);
+	for (i = 0; i < n; i++)
+		sorted[i] = items[i].stack;
+	/* What is not needed any more leaves its room to the tree. */
+	free(items);
+	free(rank);
+	build(p, b, sorted, order);
 	if (empty)
 		p->ordered = (u32)p->nodes.n;
 	vec_release(&b->codes);
-	free(items);
-	free(rank);
+	free(sorted);
 	free(order);
 }
 
