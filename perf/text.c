@@ -320,7 +320,7 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 
 #define PIECE ((size_t)1 << 20)
 /* Of a map that has been read so much is given back at once: each time stops all threads. */
-#define DROP ((u64)4 << 20)
+#define DROP ((u64)1 << 20)
 /* A record longer than this is cut wherever a line ends. */
 #define RECORD_MAX ((size_t)64 << 20)
 /* Pieces that are read before threads are worth their start. */
@@ -328,7 +328,7 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 #define THREADS_MAX 16u
 #define DEFAULT_MAX 8u
 /* Pieces a thread that are under way at once. */
-#define DEPTH 3
+#define DEPTH 2
 
 /* What the reader's thread knows of a worker's ids. */
 struct names {
@@ -949,6 +949,7 @@ int text_pipe_next(struct text_pipe *tp, struct perf_item *item, struct error *e
 		p = tp->ring ? take_piece(tp) : NULL;
 		if (!p) {
 			release_all(tp);
+			input_drop(&tp->r->in, tp->offset);
 			return end_of_text(tp, err);
 		}
 		tp->cur = p;
