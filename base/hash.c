@@ -11,12 +11,28 @@ u64 hash_u64(u64 x)
 	return hash_fold(x ^ K0, K1);
 }
 
-static inline u64 load(const u8 *p, size_t n)
+static inline u64 load(const u8 *p)
 {
-	u64 v = 0;
+	u64 v;
 
-	memcpy(&v, p, n);
+	memcpy(&v, p, sizeof(v));
 	return v;
+}
+
+static inline u32 load_half(const u8 *p)
+{
+	u32 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Of 1 to 7 bytes, which may be in it twice: how many they are is hashed as well. */
+static inline u64 load_few(const u8 *p, size_t n)
+{
+	if (n >= 4)
+		return load_half(p) | (u64)load_half(p + n - 4) << 32;
+	return p[0] | (u64)p[n / 2] << 8 | (u64)p[n - 1] << 16;
 }
 
 /* Both lanes of the state after all bytes: 128 bits of the data and the seed. */
@@ -30,10 +46,10 @@ static inline void mix(const void *data, size_t n, u64 seed, u64 *lane_a, u64 *l
 		u64 c = a ^ K2, d = b ^ K1;
 
 		do {
-			a = hash_fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
-			b = hash_fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
-			c = hash_fold(load(p + 32, 8) ^ c, load(p + 40, 8) ^ K1);
-			d = hash_fold(load(p + 48, 8) ^ d, load(p + 56, 8) ^ K0);
+			a = hash_fold(load(p) ^ a, load(p + 8) ^ K1);
+			b = hash_fold(load(p + 16) ^ b, load(p + 24) ^ K0);
+			c = hash_fold(load(p + 32) ^ c, load(p + 40) ^ K1);
+			d = hash_fold(load(p + 48) ^ d, load(p + 56) ^ K0);
 			p += 64;
 			n -= 64;
 		} while (n >= 64);
@@ -41,18 +57,18 @@ static inline void mix(const void *data, size_t n, u64 seed, u64 *lane_a, u64 *l
 		b = hash_fold(b ^ K1, d ^ K2);
 	}
 	while (n >= 32) {
-		a = hash_fold(load(p, 8) ^ a, load(p + 8, 8) ^ K1);
-		b = hash_fold(load(p + 16, 8) ^ b, load(p + 24, 8) ^ K0);
+		a = hash_fold(load(p) ^ a, load(p + 8) ^ K1);
+		b = hash_fold(load(p + 16) ^ b, load(p + 24) ^ K0);
 		p += 32;
 		n -= 32;
 	}
 	while (n >= 8) {
-		a = hash_fold(load(p, 8) ^ a, b ^ K1);
+		a = hash_fold(load(p) ^ a, b ^ K1);
 		p += 8;
 		n -= 8;
 	}
 	if (n)
-		b = hash_fold(load(p, n) ^ b, a ^ K2);
+		b = hash_fold(load_few(p, n) ^ b, a ^ K2);
 	*lane_a = a;
 	*lane_b = b;
 }

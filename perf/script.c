@@ -1538,6 +1538,9 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			p = next;
 			continue;
 		}
+		/* Its innermost frame is not expected: what is to be looked up for it is fetched. */
+		if (end - next > KEY_END)
+			__builtin_prefetch(cache_slot(sw, load_key(next)));
 		kind = *p == '\t' ? HEAD_NONE : scan_head(&sw->heads, p, e, &h);
 		if (kind == HEAD_NONE && *p != '\t' && next < end &&
 		    (!is_blank(*p) || *next == '\t') && is_frame_line(next, end) &&
