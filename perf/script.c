@@ -28,7 +28,7 @@ struct entry {
 	u64 key, hash; /* of a quick one: load_key() and hash_line() */
 	u32 next[2];   /* the two that followed last and are quick, the last first, or NO_ENTRY */
 	u16 len;       /* of a quick one, with its newline */
-	u8 kind;       /* its space; OWN_KIND where more than the frame before it matters */
+	u8 kind;       /* its space; OWN_KIND where more is to be done than to add the frame */
 	u8 space;
 	u8 flags; /* enum perf_text_flag */
 	u8 lines;
@@ -470,8 +470,9 @@ static bool entry_new(struct text_worker *w, struct text_piece *piece, struct sp
 	e.lines = src.p ? 2 : 1;
 	e.space = d.space;
 	e.flags = d.flags;
-	e.kind = d.flags & TEXT_INLINED || (e.addr_only && d.space == SPACE_KERNEL) ? OWN_KIND
-										    : d.space;
+	e.kind = d.space;
+	if (src.p || d.flags & TEXT_INLINED || (e.addr_only && d.space == SPACE_KERNEL))
+		e.kind = OWN_KIND;
 	vec_push(&sw->entries, e);
 	vec_push(&sw->lines, key);
 	vec_push(&piece->defs, d);
@@ -1264,11 +1265,14 @@ static ALWAYS_INLINE u32 read_expected(struct script_worker *sw, struct text_pie
 				       bool aes)
 {
 	struct entry *entries = sw->entries.v, *e = &entries[id];
-	u32 *chain = piece->chain.v + piece->chain.n, *full = piece->chain.v + piece->chain.cap;
 	const char *p = *at;
-	u64 lines = 0;
+	u32 *chain, *first;
+	u64 more = 0;
 
-	while (chain < full) {
+	/* No line here is shorter. */
+	vec_reserve(&piece->chain, (size_t)(end - p) / KEY_END + 1);
+	chain = first = piece->chain.v + piece->chain.n;
+	for (;;) {
 		const struct entry *next;
 		u32 to = e->next[0];
 
@@ -1289,14 +1293,18 @@ static ALWAYS_INLINE u32 read_expected(struct script_worker *sw, struct text_pie
 			break;
 		id = to;
 		e = &entries[id];
-		lines += e->lines;
 		p += e->len;
 		/* The processor does not look beyond the page on its own. */
 		__builtin_prefetch(p + 1024);
-		*chain++ = e->kind == k->kind ? id * TEXT_VARIANTS : walk_add(k, sw, id);
+		if (LIKELY(e->kind == k->kind)) {
+			*chain++ = id * TEXT_VARIANTS;
+			continue;
+		}
+		*chain++ = walk_add(k, sw, id);
+		more += e->lines - 1u;
 	}
-	piece->lines += lines;
-	piece->chain.n = (size_t)(chain - piece->chain.v);
+	piece->lines += (u64)(chain - first) + more;
+	piece->chain.n += (size_t)(chain - first);
 	*at = p;
 	return id;
 }
@@ -1538,7 +1546,8 @@ static void parse(struct text_worker *w, struct text_piece *piece)
 			p = next;
 			continue;
 		}
-		/* Its innermost frame is not expected: what is to be looked up for it is fetched. */
+		/* Its innermost frame is not expected: what is to be looked up for it is fetched.
+		 */
 		if (end - next > KEY_END)
 			__builtin_prefetch(cache_slot(sw, load_key(next)));
 		kind = *p == '\t' ? HEAD_NONE : scan_head(&sw->heads, p, e, &h);
