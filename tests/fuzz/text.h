@@ -19,6 +19,7 @@ static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const ch
 	struct perf_opts opts = { .format = format,
 				  .piece = piece,
 				  .threads = threads,
+				  .portable = threads > 1,
 				  .stacks_once = threads > 1 || !out };
 	struct dump_stacks stacks = { 0 };
 	struct fuzz_result res = { 0, 0, 0, false };
