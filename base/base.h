@@ -409,6 +409,7 @@ enum diag_kind {
 	DIAG_OTHER_EVENTS,      /* subject: event not drawn; count: its samples */
 	DIAG_GUEST_SAMPLES,     /* samples of guests, shown under [guest] */
 	DIAG_CPU_UNSEEN,        /* count: CPUs without a sample */
+	DIAG_SUM_LIMIT,         /* subject: which sums came to the most there can be */
 	DIAG_NOTE,              /* subject: the whole text; count: how often */
 	DIAG_NR
 };

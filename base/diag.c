@@ -101,6 +101,9 @@ static const struct {
 			      "%n CPU{|s} of the host {has|have} no sample (%s)",
 			      "dom0 needs as many vCPUs as the host has CPUs, pinned: "
 			      "dom0_max_vcpus=, dom0_vcpus_pin" },
+	[DIAG_SUM_LIMIT] = { "sum_limit", true, "%s",
+			     "give smaller counts (folded output of one column goes to 2^128 - 1 "
+			     "for each stack)" },
 	[DIAG_NOTE] = { "note", false, "%s", NULL },
 };
 

@@ -670,8 +670,11 @@ void draw_note_limits(struct run *r, const struct render_input *what)
 	size_t i;
 
 	if (what->walk) {
-		diag_note(&r->diag, "%n stack{ has|s have} 2^128 - 1 or more, where counts end",
-			  view_walk_full(what->walk), "");
+		n = view_walk_full(what->walk);
+		buf_plural(&b, "%n stack{ has|s have} 2^128 - 1 or more, where counts end", n, "");
+		if (n)
+			diag_add(&r->diag, DIAG_SUM_LIMIT, 1, buf_str(&b));
+		buf_release(&b);
 		return;
 	}
 	if (v->nodes.v[0].total != UINT64_MAX && view_base_total(v, 0) != UINT64_MAX)
@@ -679,11 +682,8 @@ void draw_note_limits(struct run *r, const struct render_input *what)
 	for (i = 0; i < v->nodes.n; i++)
 		n += v->nodes.v[i].self == UINT64_MAX || view_base_self(v, i) == UINT64_MAX;
 	buf_printf(&b, "sums end at %" PRIu64, UINT64_MAX / r->profile.weight_scale);
-	buf_plural(&b,
-		   ", which the whole and %n stack{|s} come to, so shares are wrong: give smaller "
-		   "counts (folded output of one column holds all of each stack)",
-		   n, "");
-	diag_add(&r->diag, DIAG_NOTE, 1, buf_str(&b));
+	buf_plural(&b, ", which the whole and %n stack{|s} come to, so shares are wrong", n, "");
+	diag_add(&r->diag, DIAG_SUM_LIMIT, 1, buf_str(&b));
 	buf_release(&b);
 }
 

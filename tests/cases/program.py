@@ -81,6 +81,7 @@ def wide():
     for form in ('svg', 'text', 'json', 'speedscope', 'd3'):
         _, n, told = lines(names['wide'], out=form)
         check(f'wide counts are told: {form}', None if n == 1 and 'sums end at 18446744073709551615, which the whole and 4 stacks come to' in told else told)
+    equal('--strict: sums that came to their end', [run('--strict', '-q', f'--format={f}', '-o', '-', names['wide']).returncode for f in ('text', 'folded')], [1, 0])
     _, n, told = lines(names['wide'], names['decimals'], out='text')
     check('wide counts with decimals are told', None if n == 1 and 'sums end at 184467440737095516, ' in told else told)
     p = run('report', names['wide'])
