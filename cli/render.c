@@ -114,7 +114,7 @@ const struct option_def draw_options[] = {
 	{ "host", OPT_HOST, ARG_NO, NULL, "no samples taken in guests", NULL },
 	{ "threads", OPT_THREADS, ARG_YES, "N",
 	  "threads for reading, 1 to 16; as many as there are\n"
-	  "processors unless said otherwise",
+	  "processors, but 4 at most, unless said otherwise",
 	  NULL },
 
 	{ "xen-syms", OPT_XEN_SYMS, ARG_YES, "FILE",

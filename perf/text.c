@@ -326,7 +326,8 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 /* Pieces that are read before threads are worth their start. */
 #define ALONE       2
 #define THREADS_MAX 16u
-#define DEFAULT_MAX 8u
+/* More gain little, since one thread gives the samples out, and each takes 4 MB. */
+#define DEFAULT_MAX 4u
 /* Pieces a thread that are under way at once. */
 #define DEPTH 2
 
