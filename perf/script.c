@@ -1122,7 +1122,8 @@ static bool scan_known(struct known_heads *known, const char *p, const char *end
 		return false;
 	for (task_n = k->cpu_at; task_n && is_blank(p[task_n - 1]); task_n--)
 		;
-	if (task_n < 16 || task_n > TASK_MAX)
+	/* Without a blank before it, it is part of a word. */
+	if (task_n == k->cpu_at || task_n < 16 || task_n > TASK_MAX)
 		return false;
 	t = task_slot(known, p, task_n);
 	/* Another colon could be taken for the time's. */
@@ -1191,6 +1192,9 @@ static enum head_kind scan_head(struct known_heads *known, const char *p, const 
 			h->lost = lost_of(c, end);
 		return HEAD_OTHER;
 	}
+	/* scan_known() does not look for it. */
+	if (c)
+		known = NULL;
 	while (end > p && (is_blank(end[-1]) || end[-1] == '\r'))
 		end--;
 	for (c = p; (c = memchr(c, ':', (size_t)(end - c))); c++) {

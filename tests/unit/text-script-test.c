@@ -555,6 +555,11 @@ static void test_near_heads(void)
 		  "cycles;4009/4010;[8];7707000102000;some-thread 1003009" },
 		{ "some: thread    4010 [008]  7707.000102:    1003009 cycles: ",
 		  "cycles;-1/4010;[8];7707000102000;some: thread 1003009" },
+		/* A processor behind a blank, the same place without one. */
+		{ "some-thread     4010[008]   7707.000102:    1003009 cycles: ",
+		  "cycles;-1/-1;[-1];7707000102000;some-thread     4010[008] 1003009" },
+		{ "some-thread     401 [008]   7707.000102:    1003009 cycles: ",
+		  "cycles;-1/401;[8];7707000102000;some-thread 1003009" },
 	};
 	struct buf text = BUF_INIT, right = BUF_INIT;
 	size_t i, k, x;
@@ -570,6 +575,13 @@ static void test_near_heads(void)
 					   lines[x ? k : i].says, space);
 			}
 	STR_EQ(read_text(buf_str(&text), T | E | P), buf_str(&right));
+	/* The first word that starts like a record decides. */
+	STR_EQ(read_text("xPERF_RECORD_ab 4010 [008] 7707.000102: 1 cycles PERF_RECORD_X: \n"
+			 "\t 1 f (x)\n\n"
+			 "some-thread-abc 4010 [008] 7707.000102: 1 cycles: \n\t 1 f (x)\n\n"
+			 "some-thread-abc 4010 [008] 7707.000102: 1 cycles PERF_RECORD_X: \n",
+			 E),
+	       "cycles PERF_RECORD_X;xPERF_RECORD_ab;f 1\ncycles;some-thread-abc;f 1\n");
 	buf_release(&text);
 	buf_release(&right);
 }
