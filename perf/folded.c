@@ -158,7 +158,7 @@ static bool scan_number(struct span s, struct number *n)
 			continue;
 		}
 		digits = true;
-		if (n->mantissa > (UINT64_MAX - (u64)(*p - '0')) / 10) {
+		if (full || n->mantissa > (UINT64_MAX - (u64)(*p - '0')) / 10) {
 			/* Decimals beyond what fits say nothing; integer digits do. */
 			if (!point)
 				return scan_wide(s, n);

@@ -122,6 +122,8 @@ static void test_wide_numbers(void)
 	       "a 100000000000000000001\na 18446744073709551617\n");
 	EQ(bad + rounded, 0);
 	OK(weight_scale == 1);
+	/* A digit that would fit behind one that does not. */
+	STR_EQ(READ("a 1.84467440737095516190e19\n"), "a 18446744073709551619\n");
 	/* What a small number has too many of are decimals. */
 	STR_EQ(READ("a 18446744073709551616e-3\n"), "a 1844674407370955161\n");
 	OK(weight_scale == 100);
