@@ -117,6 +117,8 @@ struct unplaced {
  * when stacks differ, and what does not differ waits but once.
  */
 #define WAITING_MAX (16u << 20)
+/* Of struct heavy: 32 MiB. They come by samples, not by stacks. */
+#define HEAVY_MAX (1u << 20)
 
 /* Each event has weights for all stacks. The kernel has some 2500 tracepoints. */
 #define EVENTS_MAX 4096
@@ -1581,7 +1583,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		}
 		take_pending(p);
 	}
-	if (p->batch.codes.n > WAITING_MAX)
+	if (p->batch.codes.n > WAITING_MAX || p->heavy.n >= HEAVY_MAX)
 		place_waiting(p);
 	if (!s->text) {
 		e = build_chain(p, s, p->gen_user, p->gen_kernel);
