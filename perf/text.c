@@ -777,7 +777,7 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 	}
 	if (p->rounded)
 		diag_add(r->diag, DIAG_NOTE, p->rounded,
-			 "weights with more decimals than the first ones were rounded");
+			 "counts with more decimals than fit were rounded");
 	r->meta.annotated |= p->annotated;
 	for (i = 0; tp->ops->note && i < p->notes.n; i = (size_t)(nl - p->notes.p) + 1) {
 		nl = memchr(p->notes.p + i, '\n', p->notes.n - i);
