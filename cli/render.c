@@ -666,12 +666,17 @@ void draw_note_limits(struct run *r, const struct render_input *what)
 {
 	const struct view *v = what->view;
 	struct buf b = BUF_INIT;
-	u64 n = 0;
+	u64 n = 0, scale = r->profile.weight_scale;
 	size_t i;
 
 	if (what->walk) {
 		n = view_walk_full(what->walk);
-		buf_plural(&b, "%n stack{ has|s have} 2^128 - 1 or more, where counts end", n, "");
+		buf_plural(&b, "%n stack{ has|s have} ", n, "");
+		if (scale == 1)
+			buf_puts(&b, "2^128 - 1");
+		else
+			buf_u128(&b, ~(u128)0 / scale);
+		buf_puts(&b, " or more, where counts end");
 		if (n)
 			diag_add(&r->diag, DIAG_SUM_LIMIT, 1, buf_str(&b));
 		buf_release(&b);
@@ -681,8 +686,12 @@ void draw_note_limits(struct run *r, const struct render_input *what)
 		return;
 	for (i = 0; i < v->nodes.n; i++)
 		n += v->nodes.v[i].self == UINT64_MAX || view_base_self(v, i) == UINT64_MAX;
-	buf_printf(&b, "sums end at %" PRIu64, UINT64_MAX / r->profile.weight_scale);
-	buf_plural(&b, ", which the whole and %n stack{|s} come to, so shares are wrong", n, "");
+	buf_printf(&b, "sums end at %" PRIu64 ", which the whole ", UINT64_MAX / scale);
+	if (n)
+		buf_plural(&b, "and %n stack{|s} come to", n, "");
+	else
+		buf_puts(&b, "comes to");
+	buf_puts(&b, ", so shares are wrong");
 	diag_add(&r->diag, DIAG_SUM_LIMIT, 1, buf_str(&b));
 	buf_release(&b);
 }

@@ -56,7 +56,9 @@ def wide():
     for name, text in (('wide', f'a {1 << 64}\na;b {(1 << 64) - 1}\na;b;c {1 << 120}\nd {1 << 64}\nd {1 << 64}\ne 5\n'),
                        ('again', f'a;b 1\nd {10 ** 38}\n'), ('decimals', 'a 0.25\ne 1.5\n'),
                        ('both', f'a {1 << 64}.5\ne 1.25\n'), ('most', f'a {most}\na 1\n'),
-                       ('columns', f'a 1 {1 << 64}\nb 2 3\n'), ('huge', f'a {most + 1}\nb 1\n')):
+                       ('columns', f'a 1 {1 << 64}\nb 2 3\n'), ('huge', f'a {most + 1}\nb 1\n'),
+                       ('halves', f'a {1 << 63}\nb {1 << 63}\n'), ('large', f'a {1 << 120}\n'), ('tiny', 'b 0.000000001\n'),
+                       ('long', f'a {1 << 64}\n' * 5 + f'b {1 << 64}\n' * ((1 << 20) - 3) + f'c {1 << 64}\n' * 5)):
         names[name] = os.path.join(tmp, f'{name}.folded')
         with open(names[name], 'w', encoding='ascii') as f:
             f.write(text)
@@ -81,6 +83,12 @@ def wide():
     for form in ('svg', 'text', 'json', 'speedscope', 'd3'):
         _, n, told = lines(names['wide'], out=form)
         check(f'wide counts are told: {form}', None if n == 1 and 'sums end at 18446744073709551615, which the whole and 4 stacks come to' in told else told)
+    _, n, told = lines(names['halves'], out='text')
+    check('a whole that is too much is told', None if n == 1 and f'sums end at {(1 << 64) - 1}, which the whole comes to, so' in told else told)
+    text, n, told = lines(names['large'], names['tiny'])
+    equal('a count that is too much with decimals is told', [text, n, f'1 stack has {most // 10 ** 9} or more' in told],
+          [f'a {most // 10 ** 9}.{most % 10 ** 9}\nb 0.000000001\n', 1, True])
+    equal('more wide counts than wait at once', lines(names['long'])[:2], (f'a {5 << 64}\nb {(1 << 20) - 3 << 64}\nc {5 << 64}\n', 0))
     equal('--strict: sums that came to their end', [run('--strict', '-q', f'--format={f}', '-o', '-', names['wide']).returncode for f in ('text', 'folded')], [1, 0])
     _, n, told = lines(names['wide'], names['decimals'], out='text')
     check('wide counts with decimals are told', None if n == 1 and 'sums end at 184467440737095516, ' in told else told)
