@@ -43,7 +43,7 @@ struct number {
 	u64 mantissa;
 	int decimals;
 	u64 high; /* of a whole number with more than 64 bits; else 0 */
-	bool cut; /* such a number had decimals, which are rounded */
+	bool cut; /* it had more digits than fit, which were no zeros */
 };
 
 static const u64 pow10_u64[] = {
@@ -118,6 +118,7 @@ static bool scan_wide(struct span s, struct number *n)
 				return false;
 			first = full ? first : digit;
 			full = true;
+			n->cut |= digit > 0;
 		} else {
 			m = m * 10 + digit;
 			n->decimals += point;
@@ -131,13 +132,13 @@ static bool scan_wide(struct span s, struct number *n)
 			return false;
 		m *= 10;
 	}
-	n->cut = full;
 	for (; n->decimals > 0 && m > UINT64_MAX; n->decimals--) {
 		first = (unsigned)(m % 10);
 		n->cut |= first > 0;
 		m /= 10;
 	}
-	if (m > UINT64_MAX && first >= 5 && !++m)
+	/* Where decimals are left scale() is to round, and once is enough. */
+	if (!n->decimals && first >= 5 && !++m)
 		return false;
 	n->mantissa = (u64)m;
 	n->high = (u64)(m >> 64);
@@ -149,7 +150,7 @@ static bool scan_wide(struct span s, struct number *n)
 static bool scan_number(struct span s, struct number *n)
 {
 	const char *p = s.p, *end = s.p + s.n;
-	bool digits = false, point = false, full = false;
+	bool digits = false, point = false;
 
 	*n = (struct number){ 0 };
 	for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
@@ -158,13 +159,8 @@ static bool scan_number(struct span s, struct number *n)
 			continue;
 		}
 		digits = true;
-		if (full || n->mantissa > (UINT64_MAX - (u64)(*p - '0')) / 10) {
-			/* Decimals beyond what fits say nothing; integer digits do. */
-			if (!point)
-				return scan_wide(s, n);
-			full = true;
-			continue;
-		}
+		if (n->mantissa > (UINT64_MAX - (u64)(*p - '0')) / 10)
+			return scan_wide(s, n);
 		n->mantissa = n->mantissa * 10 + (u64)(*p - '0');
 		n->decimals += point;
 	}
@@ -172,7 +168,7 @@ static bool scan_number(struct span s, struct number *n)
 		return false;
 	strip_zeros(n);
 	while (n->decimals < 0) {
-		if (full || n->mantissa > UINT64_MAX / 10)
+		if (n->mantissa > UINT64_MAX / 10)
 			return scan_wide(s, n);
 		n->mantissa *= 10;
 		n->decimals++;
@@ -186,9 +182,9 @@ static bool scale(struct number n, unsigned decimals, u64 *v, bool *rounded)
 	unsigned up;
 	u64 q;
 
+	*rounded |= n.cut;
 	if (UNLIKELY(n.high)) {
 		/* survey() leaves no decimals where there are such. */
-		*rounded |= n.cut;
 		*v = n.mantissa;
 		return !decimals;
 	}

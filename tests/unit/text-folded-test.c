@@ -135,6 +135,14 @@ static void test_wide_numbers(void)
 	EQ(bad, 0);
 	EQ(rounded, 6);
 	OK(weight_scale == 1);
+	/* So is what has more digits than fit, but not zeros. */
+	STR_EQ(READ("a 18446744073709551615.9\na 18446744073709551614.4\n"
+		    "a 1844674407370955161.99\na 1.0000000000000000000000000000000000000000000\n"),
+	       "a 18446744073709551616\na 18446744073709551614\na 1844674407370955162\na 1\n");
+	EQ(rounded, 3);
+	STR_EQ(READ("a 0.12345678949999999999999\na 0.1234567895000000000000001\n"),
+	       "a 123456789\na 123456790\n");
+	EQ(rounded, 2);
 	/* Two columns end at 64 bits. */
 	STR_EQ(READ("a 18446744073709551616 1\na 2 " MOST "\na 3 4\n"),
 	       "a 18446744073709551615/1\na 2/18446744073709551615\na 3/4\n");
