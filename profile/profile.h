@@ -96,7 +96,9 @@ u32 profile_event(struct profile *p, str_id name);
 /* Adds a weight (and `samples` samples) to a stack. Sums saturate at 2^64 - 1, and what own weights
  * have beyond that is in profile_event.over. */
 void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight);
-/* The same of any weight, without samples; sums saturate at 2^128 - 1. */
+/* The same, and keeps the sample when keep_samples is set. */
+void profile_add_sample(struct profile *p, const struct profile_sample *s);
+/* Adds any weight to a stack, without samples; own weights saturate at 2^128 - 1. */
 void profile_add_more(struct profile *p, u32 event, node_id node, u128 weight);
 /* The same by itself: *self is the weight of `node`, up to 2^64 - 1. */
 void profile_over_add(struct profile_over *o, node_id node, u64 *self, u128 weight);
@@ -105,8 +107,6 @@ u128 profile_over_whole(const struct profile_over *o, node_id node, u64 self);
 /* How many weights have come to 2^128 - 1. */
 u64 profile_over_full(const struct profile_over *o);
 void profile_over_release(struct profile_over *o);
-/* The same, and keeps the sample when keep_samples is set. */
-void profile_add_sample(struct profile *p, const struct profile_sample *s);
 
 /* ---- batches: many stacks put into the tree at once, which is faster (batch.c) ---- */
 
