@@ -43,8 +43,10 @@ struct entry {
  * Where the last digits of the address stand, for a first comparison and for the cache: "\t%16x". A
  * line that looks otherwise is only found more slowly.
  */
-#define KEY_START      9
-#define KEY_END        17
+#define KEY_START 9
+#define KEY_END   17
+/* Longer lines are not expected: a text could be made in which they all are, and never come. */
+#define QUICK_MAX      4096
 #define CACHE_BITS_MIN 8
 #define CACHE_BITS_MAX 17
 
@@ -461,7 +463,7 @@ static bool entry_new(struct text_worker *w, struct text_piece *piece, struct sp
 		take_srcline(src, &d);
 	}
 	key.p = raw;
-	e.quick = key.n >= KEY_END && key.n <= UINT16_MAX && raw[key.n - 1] == '\n';
+	e.quick = key.n >= KEY_END && key.n <= QUICK_MAX && raw[key.n - 1] == '\n';
 	if (e.quick) {
 		e.len = (u16)key.n;
 		e.key = load_key(raw);
@@ -1256,6 +1258,8 @@ static u32 entry_by_key(struct text_worker *w, struct text_piece *piece, const c
 /* What followed this time is expected first the next time. */
 static inline void expect(struct entry *e, u32 id)
 {
+	if (e->next[0] == id)
+		return;
 	e->next[1] = e->next[0];
 	e->next[0] = id;
 }
