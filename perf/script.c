@@ -336,9 +336,9 @@ static inline u64 load_key(const char *p)
 }
 
 /*
- * A line's bytes are hashed by rounds of AES where the processor has them, which takes a third of
- * the time, else by products.  Whose text it is can make lines that are taken for each other, and
- * could as well have written the other line.  `n`: 16 at least.
+ * A line's bytes are hashed by rounds of AES where the processor has them, which are faster, else
+ * by products.  Whose text it is might make lines that are taken for each other, but could as well
+ * have written the other line.  `n`: 16 at least.
  */
 #ifdef __x86_64__
 #define AES __attribute__((target("aes,avx")))
@@ -642,21 +642,21 @@ static struct span take_guest(struct span comm, struct head *h)
 
 	h->machine_pid = 0;
 	h->vcpu = PERF_NO_CPU;
-	q = comm.p + 3;
 	if (span_starts(comm, "VM:")) {
-		q = skip_blanks(q, end);
+		q = skip_blanks(comm.p + 3, end);
 		if (!parse_dec(&q, end, &v) && v <= INT32_MAX && (q == end || is_blank(*q))) {
 			h->machine_pid = (u32)v;
 			q = skip_blanks(q, end);
 			comm = (struct span){ q, (size_t)(end - q) };
 		}
 	}
-	q = comm.p + 5;
-	if (span_starts(comm, "VCPU:") && !parse_dec(&q, end, &v) && v < PERF_NO_CPU &&
-	    (q == end || is_blank(*q))) {
-		h->vcpu = (u32)v;
-		q = skip_blanks(q, end);
-		comm = (struct span){ q, (size_t)(end - q) };
+	if (span_starts(comm, "VCPU:")) {
+		q = comm.p + 5;
+		if (!parse_dec(&q, end, &v) && v < PERF_NO_CPU && (q == end || is_blank(*q))) {
+			h->vcpu = (u32)v;
+			q = skip_blanks(q, end);
+			comm = (struct span){ q, (size_t)(end - q) };
+		}
 	}
 	return comm;
 }
