@@ -871,11 +871,12 @@ static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
 static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *seen)
 {
 	const u32 *known = p->text_short.v;
+	const u64 *c = chain + i;
 	size_t n = p->text_short.n;
 	u32 *to = p->text_chain.v + p->text_chain.n, all = 0, k;
 
-	for (; i > 0 && chain[i - 1] < n; i--) {
-		k = known[chain[i - 1]];
+	for (; c > chain && c[-1] < n; c--) {
+		k = known[c[-1]];
 		if (!k)
 			break;
 		*to++ = k & ((1u << TEXT_FRAME_BITS) - 1);
@@ -883,7 +884,7 @@ static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *seen)
 	}
 	*seen |= all >> TEXT_FRAME_BITS;
 	p->text_chain.n = (size_t)(to - p->text_chain.v);
-	return i;
+	return (u32)(c - chain);
 }
 
 /* The chain waits as `chain` of p->chains. */
@@ -1219,8 +1220,9 @@ static void count_frames(struct pipeline *p)
 	for (i = 0; i < p->waiting.n; i++) {
 		code = p->batch.codes.v + p->batch.stacks.v[i].at;
 		samples = p->waiting.v[i].samples;
-		for (; simple && *code; code++)
-			by_frame[(size_t)*code - 1] += samples;
+		if (simple)
+			for (; *code; code++)
+				by_frame[(size_t)*code - 1] += samples;
 		while (*code) {
 			f = profile_code_frame(&code);
 			by_frame[f] = add_saturated(by_frame[f], samples);
