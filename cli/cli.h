@@ -82,6 +82,8 @@ struct pipeline_opts {
 	bool addrs;
 	bool by_line;
 	bool keep_samples;
+	bool walked; /* this recording alone is read, and all that follows is a walk: see
+			profile_batch_keep() */
 	/* --group, outermost first; NULL-terminated names out of domain, cpu, pid, tid, event */
 	const char *group[MAX_LIST];
 	/* filters; NULL: all */
@@ -128,7 +130,7 @@ int MUST_CHECK pipeline_check_time(const char *s, struct error *err);
 void run_init(struct run *r);
 void run_release(struct run *r);
 /* With two_columns: a profile of what was before, with the frames and nodes of r->profile. */
-void run_base(const struct run *r, struct profile *base);
+void run_base(struct run *r, struct profile *base);
 /* Reads one recording and adds it to r->profile. */
 int run_read(struct run *r, const char *path, const struct pipeline_opts *opts,
 	     struct error *err) MUST_CHECK;

@@ -1262,6 +1262,36 @@ static void place_waiting(struct pipeline *p)
 	p->waiting.n = p->waiting_base.n = p->unplaced.n = p->heavy.n = 0;
 }
 
+/* The same where they need not go into the tree; false: they have to. */
+static bool keep_waiting(struct pipeline *p)
+{
+	struct profile *prof = &p->run->profile;
+	u64 *weight, sum = 0, samples = 0;
+	bool fit = p->waiting.n > 0;
+	size_t i;
+
+	if (!p->opts->walked || p->waiting_base.n || prof->keep_samples || p->heavy.n ||
+	    !profile_is_empty(prof))
+		return false;
+	weight = xcalloc(p->waiting.n, sizeof(*weight));
+	for (i = 0; fit && i < p->waiting.n; i++) {
+		const struct waiting *w = &p->waiting.v[i];
+
+		weight[i] = w->weight;
+		samples = add_saturated(samples, w->samples);
+		fit = w->event == p->waiting.v[0].event &&
+		      !__builtin_add_overflow(sum, w->weight, &sum);
+	}
+	if (!fit) {
+		free(weight);
+		return false;
+	}
+	count_frames(p);
+	profile_batch_keep(prof, &p->batch, p->waiting.v[0].event, samples, weight, p->seed,
+			   threads_for(p->opts->perf.threads));
+	return true;
+}
+
 static void count_flags(struct pipeline *p, u32 flags, u32 garbage, u64 n)
 {
 	if (flags & CHAIN_HV)
@@ -2187,7 +2217,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	settle_chains(&p);
 	/* Where they are nobody asks any more, and the tree needs the room. */
 	vec_release(&p.chains);
-	place_waiting(&p);
+	if (!keep_waiting(&p))
+		place_waiting(&p);
 	/* In a pipe they come behind the samples: what was found without them is checked at least.
 	 */
 	for (; p.sym && p.build_ids < m->build_ids.n; p.build_ids++)
@@ -2283,13 +2314,14 @@ void run_release(struct run *r)
 	vec_release(&r->base);
 }
 
-void run_base(const struct run *r, struct profile *base)
+void run_base(struct run *r, struct profile *base)
 {
-	const struct profile *p = &r->profile;
+	struct profile *p = &r->profile;
 	VEC(node_id) nodes = { NULL, 0, 0 };
 	size_t i;
 	u32 event;
 
+	profile_settle(p);
 	profile_init(base, p->strings);
 	base->by_line = p->by_line;
 	base->unit = p->unit;

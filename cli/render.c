@@ -872,6 +872,7 @@ static int run_render(int argc, char **argv)
 	if (c)
 		return c;
 	a.pipe.sym.no_lines = w->no_lines && !a.pipe.by_line;
+	a.pipe.walked = w->walks && !files[1];
 	return render_all(&a, w, files);
 }
 

@@ -314,14 +314,6 @@ static void rank_codes(struct profile_batch *b, const struct profile *p, const u
 	b->codes.cap = ranked.cap;
 }
 
-/* Codes of a stack, without the 0. */
-static u32 codes_of(const struct profile_batch *b, u32 stack)
-{
-	u32 end = stack + 1 < b->stacks.n ? b->stacks.v[stack + 1].at : (u32)b->codes.n;
-
-	return end - b->stacks.v[stack].at - 1;
-}
-
 /* The frame at *code, which moves behind it; of a rank when `frame` tells by it. */
 static inline frame_id take_frame(const u16 **code, const frame_id *frame)
 {
@@ -352,10 +344,10 @@ static node_id append(struct profile *p, node_id node, const u16 *code, node_id 
 	return node;
 }
 
-/* The stacks go in by `sorted`; the frame of a code is frame[that of the code], or just that. */
-static void build(struct profile *p, struct profile_batch *b, const u32 *sorted,
-		  const frame_id *frame)
+void batch_build(struct profile *p, struct profile_batch *b, const u32 *sorted,
+		 const frame_id *frame)
 {
+	bool empty = p->nodes.n == 1;
 	u32 n = (u32)b->stacks.n, most = 0, last_n = 0, i;
 	const u16 *last = NULL;
 	/*
@@ -365,22 +357,24 @@ static void build(struct profile *p, struct profile_batch *b, const u32 *sorted,
 	u32 old = p->nodes.v[0].child ? 1 : 0;
 	node_id *path;
 
+	if (empty) {
+		/* As many as there could be: what is not used takes no memory. */
+		vec_release(&p->nodes);
+		vec_reserve(&p->nodes, b->codes.n + 1);
+		vec_push(&p->nodes, ((struct cct_node){ 0 }));
+	}
 	for (i = 0; i < n; i++)
-		most = MAX(most, codes_of(b, i));
+		most = MAX(most, batch_codes_of(b, i));
 	path = xcalloc((size_t)most + 1, sizeof(*path));
 	for (i = 0; i < n; i++) {
-		u32 stack = sorted[i], stack_n = codes_of(b, stack);
+		u32 stack = sorted[i], stack_n = batch_codes_of(b, stack);
 		const u16 *first = b->codes.v + b->stacks.v[stack].at, *code;
 		node_id node;
 		u32 same;
 
 		__builtin_prefetch(b->codes.v + b->stacks.v[sorted[MIN(i + 4, n - 1)]].at);
 		__builtin_prefetch(b->stacks.v + sorted[MIN(i + 8, n - 1)], 1);
-		same = (u32)(mem_common(first, last, MIN(stack_n, last_n) * sizeof(*first)) /
-			     sizeof(*first));
-		/* Not between the two codes of a frame. */
-		if (same && first[same - 1] >= PROFILE_NARROW)
-			same--;
+		same = codes_in_common(first, last, MIN(stack_n, last_n));
 		code = first + same;
 		node = path[same];
 		old = MIN(old, same + 1);
@@ -398,23 +392,21 @@ static void build(struct profile *p, struct profile_batch *b, const u32 *sorted,
 		last_n = stack_n;
 	}
 	free(path);
+	if (empty && frame)
+		p->ordered = (u32)p->nodes.n;
 }
 
-void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, unsigned threads)
+u32 *batch_sort(const struct profile *p, struct profile_batch *b, u64 seed, unsigned threads,
+		frame_id **frame)
 {
-	u32 n = (u32)b->stacks.n, i;
+	u32 n = (u32)b->stacks.n, *sorted = xcalloc(n, sizeof(*sorted)), i;
 	struct item *items = xcalloc(n, sizeof(*items));
-	u32 *sorted = xcalloc(n, sizeof(*sorted));
-	u32 *rank = NULL, *order = NULL;
-	bool empty = p->nodes.n == 1;
 
-	if (empty) {
-		/* As many as there could be: what is not used takes no memory. */
-		vec_release(&p->nodes);
-		vec_reserve(&p->nodes, b->codes.n + 1);
-		vec_push(&p->nodes, ((struct cct_node){ 0 }));
-		rank = view_frame_ranks(p, &order);
+	if (frame) {
+		u32 *rank = view_frame_ranks(p, frame);
+
 		rank_codes(b, p, rank);
+		free(rank);
 	}
 	vec_reserve(&b->codes, KEY - 1);
 	memset(b->codes.v + b->codes.n, 0, (KEY - 1) * sizeof(*b->codes.v));
@@ -426,15 +418,19 @@ void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, u
 	sort_items(items, n, b->codes.v, seed, threads);
 	for (i = 0; i < n; i++)
 		sorted[i] = items[i].stack;
-	/* What is not needed any more leaves its room to the tree. */
 	free(items);
-	free(rank);
-	build(p, b, sorted, order);
-	if (empty)
-		p->ordered = (u32)p->nodes.n;
+	return sorted;
+}
+
+void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, unsigned threads)
+{
+	frame_id *frame = NULL;
+	u32 *sorted = batch_sort(p, b, seed, threads, p->nodes.n == 1 ? &frame : NULL);
+
+	batch_build(p, b, sorted, frame);
 	vec_release(&b->codes);
 	free(sorted);
-	free(order);
+	free(frame);
 }
 
 void profile_batch_clear(struct profile_batch *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Frames, calling contexts and weights. */
-#include "profile/profile.h"
+#include "profile/layout.h"
 
 void profile_init(struct profile *p, struct strtab *strings)
 {
@@ -104,6 +104,7 @@ void profile_set_scale(struct profile *p, u64 scale)
 
 	if (scale == from)
 		return;
+	profile_settle(p);
 	for (i = 0; i < p->events.n; i++) {
 		struct profile_event *e = &p->events.v[i];
 
@@ -135,6 +136,8 @@ void profile_drop_contexts(struct profile *p)
 		vec_release(&p->events.v[i].self);
 		profile_over_release(&p->events.v[i].over);
 	}
+	late_free(p->late);
+	p->late = NULL;
 	vec_release(&p->nodes);
 	index_release(&p->node_index);
 	p->indexed = p->ordered = 0;
@@ -230,7 +233,7 @@ u32 profile_event(struct profile *p, str_id name)
 	return (u32)(p->events.n - 1);
 }
 
-void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight)
+void profile_add_self(struct profile *p, u32 event, node_id node, u64 weight)
 {
 	struct profile_event *e = &p->events.v[event];
 	u64 sum;
@@ -246,6 +249,13 @@ void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 we
 		profile_over_add(&e->over, node, &e->self.v[node], weight);
 	else
 		e->self.v[node] = sum;
+}
+
+void profile_add(struct profile *p, u32 event, node_id node, u64 samples, u64 weight)
+{
+	struct profile_event *e = &p->events.v[event];
+
+	profile_add_self(p, event, node, weight);
 	e->samples = add_saturated(e->samples, samples);
 	e->weight = add_saturated(e->weight, weight);
 }

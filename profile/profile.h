@@ -72,6 +72,8 @@ struct profile {
 	struct index node_index; /* nodes that are not the first child of their parent … */
 	u32 indexed; /* … of the first so many: the others come when one is looked for */
 	u32 ordered; /* the first so many nodes are in the order of views */
+	struct profile_late *late; /* stacks that are not in the tree, or NULL: see
+				      profile_batch_keep() */
 };
 
 void profile_init(struct profile *p, struct strtab *strings);
@@ -147,6 +149,18 @@ void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_out
  * at least 1; they sort, and change nothing but the time.
  */
 void profile_batch_place(struct profile *p, struct profile_batch *b, u64 seed, unsigned threads);
+/*
+ * Takes all stacks of a batch that are of one event, weight[] by stack, in place of putting them
+ * into the tree, which has to be empty: a walk can do without it.  Sums of the event hold them at
+ * once; that of weight[], which is the profile's from here on, is below 2^64.
+ */
+void profile_batch_keep(struct profile *p, struct profile_batch *b, u32 event, u64 samples,
+			u64 *weight, u64 seed, unsigned threads);
+/* Whether that may be done: there are neither contexts nor weights. */
+bool profile_is_empty(const struct profile *p);
+/* Puts stacks that were kept into the tree. All that reads contexts or own weights starts with it;
+ * views and walks do so by themselves. */
+void profile_settle(struct profile *p);
 /* Forgets the stacks. */
 void profile_batch_clear(struct profile_batch *b);
 void profile_batch_release(struct profile_batch *b);

@@ -565,6 +565,7 @@ static frame_id module_frame(struct profile *p, const struct frame *f)
 
 struct view_walk {
 	struct walk walk;
+	struct late_walk late; /* of a profile whose stacks are not in the tree, else all zero */
 	const struct profile *profile;
 	u32 at[256]; /* contexts of the last nodes, for their weights beyond 2^64 - 1 */
 	/* Rewritten stacks: */
@@ -744,6 +745,18 @@ static void walk_end(struct view_walk *w)
 	profile_over_release(&w->over);
 }
 
+/* Whether a walk needs no tree. */
+static bool walks_late(const struct profile *p, const struct view_opts *o)
+{
+	const struct profile_event *e;
+
+	if (!p->late || needs_rewrite(o) || (u32)o->event != p->late->event)
+		return false;
+	/* What was added afterwards would have to go between. */
+	e = &p->events.v[o->event];
+	return p->nodes.n == 1 && !e->self.n;
+}
+
 /* `v`: as in struct rewrite. */
 static int walk_start(struct view_walk *w, struct view *v, struct profile *p,
 		      const struct view_opts *o, struct error *err)
@@ -755,6 +768,11 @@ static int walk_start(struct view_walk *w, struct view *v, struct profile *p,
 	memset(w, 0, sizeof(*w));
 	w->profile = p;
 	profile_init(&w->tree, p->strings);
+	if (!v && walks_late(p, o)) {
+		late_walk_init(&w->late, p->late);
+		return 0;
+	}
+	profile_settle(p);
 	if (any && !needs_rewrite(o)) {
 		const struct profile_event *e = &p->events.v[o->event];
 
@@ -799,18 +817,23 @@ void view_walk_free(struct view_walk *w)
 
 bool view_walk_empty(const struct view_walk *w)
 {
+	if (w->late.l)
+		return w->late.empty;
 	return w->walk.n == 1 && !has_weight(&w->walk.t, 0);
 }
 
 u64 view_walk_full(const struct view_walk *w)
 {
-	return profile_over_full(w->walk.t.over);
+	return w->late.l ? 0 : profile_over_full(w->walk.t.over);
 }
 
 u32 view_walk_next(struct view_walk *w, struct view_step *s, u32 n)
 {
-	bool over = w->walk.t.over->v.n > 0;
+	bool over;
 
+	if (w->late.l)
+		return late_walk_next(&w->late, s, n);
+	over = w->walk.t.over->v.n > 0;
 	return walk_next(&w->walk, s, over ? w->at : NULL, MIN(n, (u32)ARRAY_SIZE(w->at)));
 }
 
@@ -818,7 +841,7 @@ u128 view_walk_whole(const struct view_walk *w, const struct view_step *s, u32 i
 {
 	const struct profile_over *over = w->walk.t.over;
 
-	return over->v.n ? profile_over_whole(over, w->at[i], s[i].self) : s[i].self;
+	return over && over->v.n ? profile_over_whole(over, w->at[i], s[i].self) : s[i].self;
 }
 
 int view_build(struct view *v, struct profile *p, const struct view_opts *o, struct error *err)

@@ -492,6 +492,170 @@ static void test_walk(void)
 	EQ(p.ordered, 0);
 }
 
+/* The steps of a walk, taken some at a time: depth, frame and own weight. */
+static const char *steps(const struct view_opts *o)
+{
+	struct view_walk *w = view_walk_new(&p, o, &err);
+	struct view_step s[7];
+	static struct buf b;
+	u32 asked = 0, n, i;
+	u64 sum = 0;
+
+	buf_clear(&b);
+	while ((n = view_walk_next(w, s, asked % ARRAY_SIZE(s) + 1))) {
+		asked++;
+		for (i = 0; i < n; i++) {
+			buf_printf(&b, "%u ", s[i].depth);
+			if (s[i].depth)
+				profile_frame_name(&p, s[i].frame, false, &b);
+			buf_printf(&b, " %" PRIu64 "|", s[i].self);
+			if (view_walk_whole(w, s, i) != s[i].self)
+				buf_puts(&b, "BAD");
+			sum += s[i].self;
+		}
+	}
+	if (view_walk_empty(w) != !sum || view_walk_full(w))
+		buf_puts(&b, "BAD");
+	view_walk_free(w);
+	return buf_str(&b);
+}
+
+/* 3000 stacks by chance of `frames` names: doubles, beginnings of others, stacks without a frame or
+ * without weight. One by one, or kept beside the tree. */
+static void late_stacks(bool keep, u32 frames, u64 weights)
+{
+	struct profile_batch batch = { 0 };
+	u64 state = frames, *weight = xcalloc(3000, sizeof(*weight));
+	frame_id stack[40];
+	u32 i, k, n = 0, event;
+
+	profile_release(&p);
+	profile_init(&p, &strings);
+	event = profile_event(&p, strtab_adds(&strings, "cycles"));
+	for (i = 0; i < frames; i++) {
+		char name[16];
+
+		/* Not in the order of their names. */
+		snprintf(name, sizeof(name), "%u", i * 7919u % 1000003);
+		frame(name, SPACE_USER);
+	}
+	for (i = 0; i < 3000; i++) {
+		node_id node = 0;
+
+		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+		/* As the one before: the same, its beginning, or with other frames from there on.
+		 */
+		n = MIN(n, (u32)(state >> 40) % 48);
+		if (!(state >> 62))
+			n = (u32)(state >> 50) % 4 ? n : 0;
+		else
+			for (k = (u32)(state >> 35) % 5; k && n < ARRAY_SIZE(stack); k--) {
+				state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+				/* Some are around the first one that takes two codes. */
+				stack[n++] = (u32)(state >> 61
+							   ? PROFILE_NARROW - 4 + (state >> 33) % 6
+							   : (state >> 33) % frames) %
+					     frames;
+			}
+		weight[i] = weights ? (state >> 20) % weights : 0;
+		if (keep) {
+			profile_batch_add(&batch, stack, n / 2, stack + n / 2, n - n / 2);
+			continue;
+		}
+		for (k = 0; k < n; k++)
+			node = profile_child(&p, node, stack[k]);
+		profile_add(&p, event, node, 1, weight[i]);
+	}
+	if (keep)
+		profile_batch_keep(&p, &batch, event, 3000, weight, 5, 1);
+	else
+		free(weight);
+	profile_batch_release(&batch);
+}
+
+/* Stacks that are kept are walked as their tree would be, and are in it once somebody asks for
+ * more. */
+static void test_late(void)
+{
+	static const u32 frames[] = { 3, 500, PROFILE_NARROW + 1, 200000 };
+	static const u64 weights[] = { 0, 2, 1000, UINT64_MAX / 3000 };
+	static const struct view_opts others[] = {
+		{ .event = -1 }, { .event = 7 }, { .only = "3" }, { .invert = true }
+	};
+	size_t i, k, m;
+
+	for (i = 0; i < ARRAY_SIZE(frames); i++)
+		for (k = 0; k < ARRAY_SIZE(weights); k++) {
+			char *walked, *view;
+			struct profile_event e;
+			size_t nodes;
+
+			late_stacks(false, frames[i], weights[k]);
+			OK(p.nodes.n > 100);
+			walked = xstrdup(steps(&(struct view_opts){ 0 }));
+			view = xstrdup(dump(&(struct view_opts){ 0 }));
+			OK(!strstr(walked, "BAD"));
+			OK(!strstr(view, "BAD"));
+			nodes = p.nodes.n;
+			e = p.events.v[0];
+			OK(!profile_is_empty(&p));
+
+			late_stacks(true, frames[i], weights[k]);
+			OK(!profile_is_empty(&p));
+			OK(!strcmp(steps(&(struct view_opts){ 0 }), walked));
+			/* Again, and still without a tree. */
+			OK(!strcmp(steps(&(struct view_opts){ 0 }), walked));
+			EQ(p.nodes.n, 1);
+			EQ(p.events.v[0].samples, e.samples);
+			EQ(p.events.v[0].weight, e.weight);
+			OK(!strcmp(dump(&(struct view_opts){ 0 }), view));
+			EQ(p.nodes.n, nodes);
+			EQ(p.events.v[0].samples, e.samples);
+			EQ(p.events.v[0].weight, e.weight);
+			OK(!strcmp(steps(&(struct view_opts){ 0 }), walked));
+			free(walked);
+			free(view);
+		}
+	for (m = 0; m < ARRAY_SIZE(others); m++) {
+		char *walked;
+
+		late_stacks(false, 500, 9);
+		walked = xstrdup(steps(&others[m]));
+		late_stacks(true, 500, 9);
+		OK(!strcmp(steps(&others[m]), walked));
+		free(walked);
+	}
+	/* What is added afterwards goes between, and decimals count for all. */
+	for (m = 0; m < 3; m++) {
+		char *walked = NULL;
+
+		for (i = 0; i < 2; i++) {
+			late_stacks(i, 500, 9);
+			if (!m)
+				add("7919;x", 4);
+			else if (m == 1)
+				profile_add(&p, 0, 0, 1, 4);
+			else
+				profile_set_scale(&p, 1000);
+			if (i)
+				OK(!strcmp(steps(&(struct view_opts){ 0 }), walked));
+			else
+				walked = xstrdup(steps(&(struct view_opts){ 0 }));
+		}
+		free(walked);
+	}
+	late_stacks(true, 500, 9);
+	profile_drop_contexts(&p);
+	OK(profile_is_empty(&p));
+	STR_EQ(dump(&(struct view_opts){ 0 }), "=0");
+	profile_release(&p);
+	profile_init(&p, &strings);
+	OK(profile_is_empty(&p));
+	/* A stack without frames. */
+	profile_add(&p, profile_event(&p, strtab_adds(&strings, "e")), 0, 1, 4);
+	OK(!profile_is_empty(&p));
+}
+
 /* Each own weight of a walk, in its order, behind commas. */
 static const char *weights(const struct view_opts *o, u64 *full)
 {
@@ -586,6 +750,7 @@ int main(void)
 	test_batch();
 	test_wide();
 	test_walk();
+	test_late();
 	test_over();
 	profile_release(&p);
 	strtab_release(&strings);
