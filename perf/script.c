@@ -102,7 +102,8 @@ struct script_worker {
 	VEC(struct entry) entries;
 	VEC(struct span) lines; /* of the entries */
 	struct index index;     /* by all bytes */
-	u32 *cache;             /* entries of quick lines by key, or NO_ENTRY; grows with them */
+	u32 *cache;             /* entries of quick lines by key, or NO_ENTRY, in pairs; grows with
+				   them */
 	unsigned cache_bits;
 	u64 seed[2];
 	bool aes;
@@ -413,14 +414,36 @@ static inline u32 *cache_slot(struct script_worker *sw, u64 key)
 	return &sw->cache[(key * 0x9e3779b97f4a7c15ULL) >> (64 - sw->cache_bits)];
 }
 
+/* The other one of the pair that a slot is in. */
+static inline u32 *other_slot(const struct script_worker *sw, const u32 *slot)
+{
+	return &sw->cache[(size_t)(slot - sw->cache) ^ 1];
+}
+
+/* The one before in its slot goes to the other one of the pair. */
+static void cache_put(struct script_worker *sw, u64 key, u32 id)
+{
+	u32 *slot = cache_slot(sw, key);
+
+	if (*slot == id)
+		return;
+	if (*slot != NO_ENTRY)
+		*other_slot(sw, slot) = *slot;
+	*slot = id;
+}
+
 static void cache_make(struct script_worker *sw, unsigned bits)
 {
 	size_t n = (size_t)1 << bits;
+	u32 i;
 
 	free(sw->cache);
 	sw->cache_bits = bits;
 	sw->cache = xreallocarray(NULL, n, sizeof(*sw->cache));
 	memset(sw->cache, 0xff, n * sizeof(*sw->cache));
+	for (i = 0; i < sw->entries.n; i++)
+		if (sw->entries.v[i].quick)
+			cache_put(sw, sw->entries.v[i].key, i);
 }
 
 /* A second line that belongs to the frame before it: two blanks and a source line. */
@@ -518,7 +541,7 @@ static u32 entry_at(struct text_worker *w, struct text_piece *piece, const char 
 	}
 	e = &sw->entries.v[id];
 	if (e->quick)
-		*cache_slot(sw, e->key) = id;
+		cache_put(sw, e->key, id);
 	piece->lines += e->lines;
 	*p = stop;
 	return id;
@@ -1242,17 +1265,19 @@ static u32 entry_by_key(struct text_worker *w, struct text_piece *piece, const c
 			const char *end)
 {
 	struct script_worker *sw = w->priv;
-	u32 id = end - *p > KEY_END ? *cache_slot(sw, load_key(*p)) : NO_ENTRY;
-	const struct entry *e;
+	const u32 *slot = cache_slot(sw, end - *p > KEY_END ? load_key(*p) : 0);
+	unsigned tries;
 
-	if (id == NO_ENTRY)
-		return entry_at(w, piece, p, end);
-	e = &sw->entries.v[id];
-	if (!entry_may_be(e, *p, end) || hash_line(sw, *p, e->len) != e->hash)
-		return entry_at(w, piece, p, end);
-	piece->lines += e->lines;
-	*p += e->len;
-	return id;
+	for (tries = 0; tries < 2 && *slot != NO_ENTRY; tries++, slot = other_slot(sw, slot)) {
+		const struct entry *e = &sw->entries.v[*slot];
+
+		if (entry_may_be(e, *p, end) && hash_line(sw, *p, e->len) == e->hash) {
+			piece->lines += e->lines;
+			*p += e->len;
+			return *slot;
+		}
+	}
+	return entry_at(w, piece, p, end);
 }
 
 /* What followed this time is expected first the next time. */
