@@ -179,10 +179,10 @@ struct pipeline {
 	struct answer answers[2048]; /* one for each hash */
 	VEC(u32) frames; /* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
 	VEC(struct text_known) text_known; /* by id of a text frame */
-	VEC(u32) text_short; /* the same for frames that fit: what << TEXT_FRAME_BITS | frame, or 0
-			      */
-	VEC(frame_id) text_frames; /* outermost first */
-	VEC(frame_id) text_chain;  /* of the sample at hand, root first */
+	VEC(u32) text_short;               /* the same by what samples have, where it fits: what <<
+					      TEXT_FRAME_BITS | frame, or 0 */
+	VEC(frame_id) text_frames;         /* outermost first */
+	VEC(frame_id) text_chain;          /* of the sample at hand, root first */
 	struct profile_batch batch;
 	VEC(struct waiting) waiting; /* by stack of batch */
 	VEC(u64) waiting_base;       /* by waiting, of two columns; may be shorter: the rest is 0 */
@@ -796,14 +796,14 @@ static void know_text_frame(struct pipeline *p, const struct perf_text_frame *f)
 	know(p, &out);
 }
 
-static struct text_known text_frame(struct pipeline *p, u32 id)
+/* `number`: of perf_sample.frames. */
+static struct text_known text_frame(struct pipeline *p, u32 number)
 {
+	u32 id = perf_text_id(p->reader, number);
 	struct text_known *k;
 
-	while (p->text_known.n <= id) {
+	while (p->text_known.n <= id)
 		vec_push(&p->text_known, ((struct text_known){ .n = 0 }));
-		vec_push(&p->text_short, 0);
-	}
 	k = &p->text_known.v[id];
 	if (UNLIKELY(!k->n)) {
 		const struct perf_text_frame *f = perf_text_frame(p->reader, id);
@@ -822,11 +822,22 @@ static struct text_known text_frame(struct pipeline *p, u32 id)
 		if (k->n == 1 && !(p->have_broken && frame == p->broken)) {
 			k->what |= TEXT_KNOWN_ONE;
 			k->first = frame;
-			if (frame < 1u << TEXT_FRAME_BITS)
-				p->text_short.v[id] = k->what << TEXT_FRAME_BITS | frame;
 		}
 	}
+	if (k->what & TEXT_KNOWN_ONE && k->first < 1u << TEXT_FRAME_BITS) {
+		while (p->text_short.n <= number)
+			vec_push(&p->text_short, 0);
+		p->text_short.v[number] = k->what << TEXT_FRAME_BITS | k->first;
+	}
 	return *k;
+}
+
+/* What the same is, when it may be known. */
+static u32 text_what(struct pipeline *p, u32 number)
+{
+	u32 known = number < p->text_short.n ? p->text_short.v[number] : 0;
+
+	return known ? known >> TEXT_FRAME_BITS : text_frame(p, number).what;
 }
 
 /* "d0", "d12": as Xen's console names a domain. */
@@ -868,10 +879,9 @@ static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
 
 /* Appends frames, from chain[i - 1] on outwards, to p->text_chain, which has room for them, until
  * one is not known to be a single one; returns how many are left. */
-static u32 known_frames(struct pipeline *p, const u64 *chain, u32 i, u32 *seen)
+static u32 known_frames(struct pipeline *p, const u32 *chain, u32 i, u32 *seen)
 {
-	const u32 *known = p->text_short.v;
-	const u64 *c = chain + i;
+	const u32 *known = p->text_short.v, *c = chain + i;
 	size_t n = p->text_short.n;
 	u32 *to = p->text_chain.v + p->text_chain.n, all = 0, k;
 
@@ -903,10 +913,10 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 		struct text_known known;
 
 		/* Nearly all. */
-		i = known_frames(p, s->chain, i, &seen);
+		i = known_frames(p, s->frames, i, &seen);
 		if (!i)
 			break;
-		known = text_frame(p, (u32)s->chain[--i]);
+		known = text_frame(p, s->frames[--i]);
 		seen |= known.what;
 		vec_reserve(&p->text_chain, known.n + i);
 		if (known.what & TEXT_KNOWN_ONE) {
@@ -926,7 +936,7 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 		}
 	}
 	for (i = 0; seen & TEXT_KNOWN_HV && i < s->chain_nr; i++)
-		hv += p->text_known.v[s->chain[i]].what & TEXT_KNOWN_HV;
+		hv += text_what(p, s->frames[i]) & TEXT_KNOWN_HV;
 	/* Folded stacks bring their roots along. */
 	root = !s->comm || seen & TEXT_KNOWN_DOM0 || !(hv || seen & TEXT_KNOWN_GUEST) ? ROOT_COMM
 	       : hv                                                                   ? ROOT_XEN
@@ -1641,7 +1651,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		if (!p->opts->group[0])
 			key[1] = key[2] = key[3] = 0;
 		head = hash_bytes(key, sizeof(key), p->seed);
-		hash = hash_bytes_checked(s->chain, s->chain_nr * sizeof(*s->chain), head, &check);
+		hash = hash_bytes_checked(s->frames, s->chain_nr * sizeof(*s->frames), head,
+					  &check);
 		id = index_find(&p->chain_index, hash, chain_eq, p, &check);
 		if (id == INDEX_NONE) {
 			id = add_text(p, s, event);

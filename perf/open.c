@@ -111,6 +111,11 @@ const struct perf_meta *perf_meta(const struct perf_reader *r)
 	return &r->meta;
 }
 
+u32 perf_text_id(struct perf_reader *r, u32 number)
+{
+	return r->text->id ? r->text->id(r, number) : number;
+}
+
 const struct perf_text_frame *perf_text_frame(const struct perf_reader *r, u32 id)
 {
 	return &r->text->v.v[id];

@@ -55,8 +55,8 @@ struct perf_chain_hash {
  *
  * Chains: from perf.data, `chain` has the entries as recorded, leaf first,
  * context markers among them, in host byte order; it is empty when none was
- * recorded (then ip and cpumode are the stack).  With `text` set, its
- * entries are ids for perf_text_frame(), leaf first, inlined ones included.
+ * recorded (then ip and cpumode are the stack).  With `text` set, `frames` has
+ * what is to be given to perf_text_id(), leaf first, inlined ones included.
  */
 struct perf_sample {
 	u64 ip;     /* 0 when not recorded */
@@ -84,8 +84,11 @@ struct perf_sample {
 	 */
 	u32 stack_nr;
 	u32 soon; /* stack_nr of a sample that comes a little later, or PERF_NO_STACK */
-	const u64 *chain;
-	u32 chain_nr;
+	union {
+		const u64 *chain;
+		const u32 *frames; /* with `text` */
+	};
+	u32 chain_nr;     /* entries of either */
 	bool chain_stays; /* where it is until perf_close(); else until the next item */
 	/* With perf_opts.seed only, and only of samples without registers and LBR. */
 	struct perf_chain_hash hash;
@@ -243,8 +246,13 @@ struct perf_reader *perf_open(const char *path, const struct perf_opts *opts,
  */
 int perf_next(struct perf_reader *r, struct perf_item *item, struct error *err) MUST_CHECK;
 const struct perf_meta *perf_meta(const struct perf_reader *r);
-/* For ids in chains of text samples; borrowed until perf_close(). Ids count from 0 upwards without
- * gaps. */
+/*
+ * Id of the frame that one of perf_sample.frames stands for; asked before the next perf_next(), it
+ * is right for the same number in later samples.  Numbers are small, and there may be several for
+ * one frame; what does not need that asks once for each.
+ */
+u32 perf_text_id(struct perf_reader *r, u32 number);
+/* The frame of an id; borrowed until perf_close(). Ids count from 0 upwards without gaps. */
 const struct perf_text_frame *perf_text_frame(const struct perf_reader *r, u32 id);
 u32 perf_text_frame_count(const struct perf_reader *r);
 /* Bytes read so far and in all (0 when not known), for progress. */

@@ -100,7 +100,9 @@ extern const struct perf_format format_firefox;
 
 struct text_frames {
 	VEC(struct perf_text_frame) v;
-	struct index index;  /* by content */
+	struct index index; /* by content */
+	/* perf_text_id(); NULL: numbers are ids */
+	u32 (*id)(struct perf_reader *r, u32 number);
 	struct index events; /* of perf_meta, by name */
 };
 

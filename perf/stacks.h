@@ -35,7 +35,7 @@ struct stacks {
 	u64 bad; /* stacks left out: weights below 0, numbers out of range */
 	size_t at;
 	u64 frames;
-	VEC(u64) chain;
+	VEC(u32) chain;
 };
 
 /* To be called first by open(): r->priv, r->text. */

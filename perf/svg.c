@@ -28,7 +28,7 @@ struct svg {
 	size_t at;
 	u64 frames;    /* given out so far */
 	VEC(u32) path; /* frame by depth - 1 */
-	VEC(u64) chain;
+	VEC(u32) chain;
 	struct error damage; /* told behind the last sample */
 	u32 event;
 };

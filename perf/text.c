@@ -160,7 +160,7 @@ void text_count_sample(struct perf_reader *r, const struct perf_sample *s)
 }
 
 void text_give_stack(struct perf_reader *r, struct perf_item *item, u64 count, u64 base, u32 event,
-		     const u64 *chain, u32 n)
+		     const u32 *frames, u32 n)
 {
 	memset(item, 0, sizeof(*item));
 	item->type = ITEM_SAMPLE;
@@ -178,7 +178,7 @@ void text_give_stack(struct perf_reader *r, struct perf_item *item, u64 count, u
 		.text = true,
 		.stack_nr = PERF_NO_STACK,
 		.soon = PERF_NO_STACK,
-		.chain = chain,
+		.frames = frames,
 		.chain_nr = n,
 	};
 	text_count_sample(r, &item->sample);
@@ -334,7 +334,7 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 /* What the reader's thread knows of a worker's ids. */
 struct names {
 	VEC(struct text_def) defs;
-	VEC(u32) frames; /* global id by local id, INDEX_NONE: not needed yet */
+	VEC(u32) frames; /* global id by local one, INDEX_NONE: not needed yet */
 	VEC(struct span) names;
 	VEC(u32) comms, events;
 	VEC(u32) stacks; /* global number by local one - 1 */
@@ -375,7 +375,7 @@ struct text_pipe {
 
 	struct text_piece *cur;
 	size_t at; /* next sample of cur */
-	VEC(u64) chain;
+	VEC(u32) chain;
 	u64 lines;  /* before cur */
 	bool given; /* some sample */
 	u32 no_event;
@@ -419,6 +419,8 @@ static void worker_release(struct text_worker *w)
 	vec_release(&w->hashes);
 }
 
+static u32 frame_of_worker(struct perf_reader *r, u32 local);
+
 struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx,
 				const char *event)
 {
@@ -444,6 +446,9 @@ struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *op
 	r->reads_ahead = true;
 	if (!r->text)
 		r->text = text_frames_new();
+	/* Ids of a single worker go out as they are. */
+	if (tp->n_threads == 1)
+		r->text->id = frame_of_worker;
 	return tp;
 }
 
@@ -828,10 +833,9 @@ static str_id global_comm(struct text_pipe *tp, struct names *k, u32 local)
 	return k->comms.v[local];
 }
 
-/* The number of a sample's stack. A new one has its chain in tp->chain, which is emptied if another
- * worker has had it. */
+/* The number of a sample's stack. A new one loses its chain if another worker has had it. */
 static u32 global_stack(struct text_pipe *tp, struct names *k, const struct text_sample *s,
-			const struct perf_sample *o)
+			struct perf_sample *o)
 {
 	u64 hash, check;
 	u32 id;
@@ -844,11 +848,11 @@ static u32 global_stack(struct text_pipe *tp, struct names *k, const struct text
 		vec_push(&k->stacks, s->stack - 1);
 		return s->stack - 1;
 	}
-	hash = hash_stack(s, tp->chain.v, tp->chain.n * sizeof(*tp->chain.v),
+	hash = hash_stack(s, o->frames, o->chain_nr * sizeof(*o->frames),
 			  hash_u64(tp->r->opts.seed ^ (u64)o->comm << 32 ^ o->event),
 			  tp->r->opts.by_task, &check);
 	if (!stacks_add(&tp->stacks, hash, check, &id))
-		tp->chain.n = 0;
+		o->chain_nr = 0;
 	vec_push(&k->stacks, id);
 	return id;
 }
@@ -865,28 +869,39 @@ static u32 soon(const struct text_pipe *tp, const struct names *k, const struct 
 	return k->stacks.v[s[AHEAD].stack - 1];
 }
 
-static void give_sample(struct text_pipe *tp, const struct text_sample *s, struct perf_item *item)
+static u32 frame_of_worker(struct perf_reader *r, u32 local)
 {
-	struct names *k = &tp->known[tp->cur->worker];
-	const u32 *chain = tp->cur->chain.v + s->chain, *known = k->frames.v;
-	struct perf_sample *o = &item->sample;
-	u32 n = s->chain_nr, any = 0, i;
-	u64 *to;
+	struct text_pipe *const *pipe = r->priv;
+	struct names *k = &(*pipe)->known[0];
+
+	return k->frames.v[local] == INDEX_NONE ? global_frame(*pipe, k, local) : k->frames.v[local];
+}
+
+/* The n frames of a chain by global ids, into tp->chain. */
+static void global_chain(struct text_pipe *tp, struct names *k, const u32 *chain, u32 n)
+{
+	const u32 *known = k->frames.v;
+	u32 any = 0, i, *to;
 
 	tp->chain.n = 0;
 	vec_reserve(&tp->chain, n);
 	to = tp->chain.v;
 	for (i = 0; i < n; i++) {
-		u32 id = known[chain[i]];
-
-		to[i] = id;
-		any |= id;
+		to[i] = known[chain[i]];
+		any |= to[i];
 	}
 	/* Ids have not all bits, not even together. */
 	for (i = 0; any == INDEX_NONE && i < n; i++)
 		if (to[i] == INDEX_NONE)
 			to[i] = global_frame(tp, k, chain[i]);
 	tp->chain.n = n;
+}
+
+static void give_sample(struct text_pipe *tp, const struct text_sample *s, struct perf_item *item)
+{
+	struct names *k = &tp->known[tp->cur->worker];
+	struct perf_sample *o = &item->sample;
+
 	memset(item, 0, sizeof(*item));
 	item->type = ITEM_SAMPLE;
 	item->time = o->time = s->time;
@@ -901,10 +916,14 @@ static void give_sample(struct text_pipe *tp, const struct text_sample *s, struc
 	o->event = global_event(tp, k, s->event);
 	o->comm = global_comm(tp, k, s->comm);
 	o->text = true;
+	o->frames = tp->cur->chain.v + s->chain;
+	o->chain_nr = s->chain_nr;
+	if (tp->n_threads > 1) {
+		global_chain(tp, k, o->frames, o->chain_nr);
+		o->frames = tp->chain.v;
+	}
 	o->stack_nr = global_stack(tp, k, s, o);
 	o->soon = s->stack ? soon(tp, k, s) : PERF_NO_STACK;
-	o->chain = tp->chain.v;
-	o->chain_nr = (u32)tp->chain.n;
 	text_count_sample(tp->r, o);
 }
 

@@ -141,7 +141,7 @@ struct text_worker {
 	/* Stacks by what is in them, when each is to be given once. */
 	bool once, by_task;
 	bool portable; /* as perf_opts.portable */
-	u64 seed; /* of the run: input cannot aim at collisions */
+	u64 seed;      /* of the run: input cannot aim at collisions */
 	struct text_stacks stacks;
 	VEC(u64) hashes; /* of the piece's stacks, both halves */
 };
@@ -184,9 +184,9 @@ void text_reader_close(struct perf_reader *r);
 u32 text_event(struct perf_reader *r, const char *name, size_t n);
 /* Takes a sample into first_time, last_time and the event's count. */
 void text_count_sample(struct perf_reader *r, const struct perf_sample *s);
-/* Makes *item a counted sample of a file that has stacks and no threads or times. `chain` of n
- * frames, innermost first, is borrowed for as long as the item is used. */
+/* Makes *item a counted sample of a file that has stacks and no threads or times. `frames`, n ids,
+ * innermost first, are borrowed for as long as the item is used. */
 void text_give_stack(struct perf_reader *r, struct perf_item *item, u64 count, u64 base, u32 event,
-		     const u64 *chain, u32 n);
+		     const u32 *frames, u32 n);
 
 #endif

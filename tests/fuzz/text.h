@@ -47,10 +47,11 @@ static inline struct fuzz_result fuzz_read(const u8 *data, size_t size, const ch
 		res.samples++;
 		res.count += s->count;
 		for (i = s->chain_nr; i-- > 0;) {
+			u32 id = perf_text_id(r, s->frames[i]);
 			const struct perf_text_frame *f;
 
-			must(s->chain[i] < perf_text_frame_count(r));
-			f = perf_text_frame(r, (u32)s->chain[i]);
+			must(id < perf_text_frame_count(r));
+			f = perf_text_frame(r, id);
 			must(f->symbol < st.str.n && f->module < st.str.n && f->file < st.str.n &&
 			     f->space < SPACE_NR);
 			if (!out)

@@ -15,8 +15,8 @@ enum {
 	DUMP_TASK = 8,   /* pid/tid, cpu, time first */
 };
 
-static inline void dump_frame(struct buf *b, const struct perf_reader *r, const struct strtab *st,
-			      u32 id, int what)
+static inline void dump_frame(struct buf *b, struct perf_reader *r, const struct strtab *st, u32 id,
+			      int what)
 {
 	const struct perf_text_frame *f = perf_text_frame(r, id);
 
@@ -41,7 +41,7 @@ static inline void dump_frame(struct buf *b, const struct perf_reader *r, const 
 }
 
 /* One line: "comm;frame;… weight", root first. */
-static inline void dump_sample(struct buf *b, const struct perf_reader *r, const struct strtab *st,
+static inline void dump_sample(struct buf *b, struct perf_reader *r, const struct strtab *st,
 			       const struct perf_sample *s, int what)
 {
 	size_t start;
@@ -58,7 +58,7 @@ static inline void dump_sample(struct buf *b, const struct perf_reader *r, const
 	for (i = s->chain_nr; i-- > 0;) {
 		if (b->n > start)
 			buf_putc(b, ';');
-		dump_frame(b, r, st, (u32)s->chain[i], what);
+		dump_frame(b, r, st, perf_text_id(r, s->frames[i]), what);
 	}
 	buf_printf(b, " %" PRIu64 "\n", what & DUMP_PERIOD ? s->period * s->count : s->count);
 }
@@ -67,7 +67,7 @@ static inline void dump_sample(struct buf *b, const struct perf_reader *r, const
  * For programs: fields with 0x1f between them (event, pid, tid, comm, period * count, then frames,
  * root first), and within a frame with 0x1e (symbol, address, module, space, flags).
  */
-static inline void dump_fields(struct buf *b, const struct perf_reader *r, const struct strtab *st,
+static inline void dump_fields(struct buf *b, struct perf_reader *r, const struct strtab *st,
 			       const struct perf_sample *s)
 {
 	u32 i;
@@ -75,7 +75,7 @@ static inline void dump_fields(struct buf *b, const struct perf_reader *r, const
 	buf_printf(b, "%s\x1f%d\x1f%d\x1f%s\x1f%" PRIu64, perf_meta(r)->events.v[s->event].name,
 		   (int)s->pid, (int)s->tid, strtab_get(st, s->comm), s->period * s->count);
 	for (i = s->chain_nr; i-- > 0;) {
-		const struct perf_text_frame *f = perf_text_frame(r, (u32)s->chain[i]);
+		const struct perf_text_frame *f = perf_text_frame(r, perf_text_id(r, s->frames[i]));
 
 		buf_printf(b, "\x1f%s\x1e%" PRIx64 "\x1e%s\x1e%s\x1e%d", strtab_get(st, f->symbol),
 			   f->addr, strtab_get(st, f->module), space_name(f->space), f->flags);
@@ -88,8 +88,7 @@ struct dump_sums {
 	u64 samples, frames, periods, hv, kernel, exact, inlined, unknown, empty, bad, lost;
 };
 
-static inline void dump_add(struct dump_sums *d, const struct perf_reader *r,
-			    const struct perf_sample *s)
+static inline void dump_add(struct dump_sums *d, struct perf_reader *r, const struct perf_sample *s)
 {
 	u32 i;
 
@@ -98,7 +97,7 @@ static inline void dump_add(struct dump_sums *d, const struct perf_reader *r,
 	d->frames += s->chain_nr;
 	d->empty += !s->chain_nr;
 	for (i = 0; i < s->chain_nr; i++) {
-		const struct perf_text_frame *f = perf_text_frame(r, (u32)s->chain[i]);
+		const struct perf_text_frame *f = perf_text_frame(r, perf_text_id(r, s->frames[i]));
 
 		d->hv += f->space == SPACE_HV;
 		d->kernel += f->space == SPACE_KERNEL;
@@ -116,7 +115,7 @@ struct dump_stack {
 
 /* Chains by perf_sample.stack_nr. Starts as zeros. */
 struct dump_stacks {
-	VEC(u64) chains;
+	VEC(u32) chains;
 	VEC(struct dump_stack) stacks;
 };
 
@@ -135,13 +134,13 @@ static inline bool dump_restore(struct dump_stacks *d, struct perf_sample *s)
 		vec_push(&d->stacks,
 			 ((struct dump_stack){ d->chains.n, s->chain_nr, s->event, s->comm }));
 		for (i = 0; i < s->chain_nr; i++)
-			vec_push(&d->chains, s->chain[i]);
+			vec_push(&d->chains, s->frames[i]);
 		return true;
 	}
 	k = &d->stacks.v[s->stack_nr];
 	if (s->chain_nr || k->event != s->event || k->comm != s->comm)
 		return false;
-	s->chain = k->n ? d->chains.v + k->at : NULL;
+	s->frames = k->n ? d->chains.v + k->at : NULL;
 	s->chain_nr = k->n;
 	return true;
 }

@@ -43,7 +43,7 @@ static const char *read_folded(const char *text, size_t n)
 			u32 k;
 
 			for (k = s->chain_nr; k-- > 0;) {
-				dump_frame(out, r, &st, (u32)s->chain[k], 0);
+				dump_frame(out, r, &st, perf_text_id(r, s->frames[k]), 0);
 				buf_putc(out, k ? ';' : ' ');
 			}
 			if (perf_meta(r)->two_columns)
