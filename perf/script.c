@@ -23,17 +23,18 @@
 
 #include "perf/text.h"
 
-/* What a line of a stack says, by its bytes. */
+/* What a line of a stack says, by its bytes. Quick ones may be compared without looking for the
+ * line's end. */
 struct entry {
 	u64 key, hash; /* of a quick one: load_key() and hash_line() */
 	u32 next[2];   /* the two that followed last and are quick, the last first, or NO_ENTRY */
-	u16 len;       /* of a quick one, with its newline */
+	u16 len;       /* of a quick one, with its newline; else 0 */
+	u8 middle;     /* line_middle() of it */
 	u8 kind;       /* its space; OWN_KIND where more is to be done than to add the frame */
 	u8 space;
 	u8 flags; /* enum perf_text_flag */
 	u8 lines;
 	bool addr_only; /* its space was told by the address alone */
-	bool quick;     /* may be compared without looking for the line's end */
 };
 #define NO_ENTRY UINT32_MAX
 #define OWN_KIND 0xff
@@ -341,6 +342,15 @@ static inline u64 load_key(const char *p)
  * by products.  Whose text it is might make lines that are taken for each other, but could as well
  * have written the other line.  `n`: 16 at least.
  */
+#define NO_MIDDLE 0xff
+
+/* Of a line of n bytes: where, besides the first 32 and the last 32, three more rounds reach all of
+ * them; NO_MIDDLE: so many are not enough, or too many. */
+static u8 line_middle(u32 n)
+{
+	return n < 48 || n > 112 ? NO_MIDDLE : (u8)MIN(n - 48, 32u);
+}
+
 #ifdef __x86_64__
 #define AES __attribute__((target("aes,avx")))
 
@@ -349,25 +359,27 @@ static inline __m128i load_128(const void *p)
 	return _mm_loadu_si128(p);
 }
 
-#define ROUND(to, at) (to) = _mm_aesenc_si128(_mm_xor_si128(to, load_128(p + (at))), key)
+#define ROUND(to, at) (to) = _mm_aesenc_si128(_mm_xor_si128(to, load_128(at)), key)
 
-AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n)
+/* How long it is does not go in: it is compared with lines of the same length. */
+AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n, u8 middle)
 {
-	__m128i key = load_128(seed), a = key, b = _mm_set_epi64x(0, n);
-	u32 i, middle = MIN(n - 32, 32u);
+	__m128i key = load_128(seed), a = key, b = key;
+	const char *end = p + n;
 
-	if (LIKELY(n - 32 <= 64)) {
+	if (LIKELY(middle != NO_MIDDLE)) {
 		/* Nearly all: no branch depends on how long it is. */
-		ROUND(a, 0);
-		ROUND(b, 16);
-		ROUND(a, middle);
-		ROUND(b, middle + 16);
-		ROUND(a, n - 32);
+		ROUND(a, p);
+		ROUND(b, p + 16);
+		ROUND(a, p + middle);
+		ROUND(b, p + middle + 16);
+		ROUND(a, p + middle + 32);
+		ROUND(b, end - 32);
 	} else {
-		for (i = 0; i + 16 < n; i += 16)
-			ROUND(a, i);
+		for (; end - p > 16; p += 16)
+			ROUND(b, p);
 	}
-	ROUND(b, n - 16);
+	ROUND(a, end - 16);
 	a = _mm_aesenc_si128(_mm_aesenc_si128(a, b), key);
 	return (u64)_mm_cvtsi128_si64(_mm_aesenc_si128(a, key));
 }
@@ -379,8 +391,8 @@ static bool have_aes(void)
 }
 #else
 #define AES
-#define hash_line_aes(seed, p, n) ((u64)0)
-#define have_aes()                false
+#define hash_line_aes(seed, p, n, middle) ((u64)0)
+#define have_aes()                        false
 #endif
 
 static inline u64 hash_line_any(const u64 seed[2], const char *p, u32 n)
@@ -395,7 +407,7 @@ static inline u64 hash_line_any(const u64 seed[2], const char *p, u32 n)
 
 AES static u64 hash_with_aes(const struct script_worker *sw, const char *p, u32 n)
 {
-	return hash_line_aes(sw->seed, p, n);
+	return hash_line_aes(sw->seed, p, n, line_middle(n));
 }
 
 static u64 hash_line(const struct script_worker *sw, const char *p, u32 n)
@@ -442,7 +454,7 @@ static void cache_make(struct script_worker *sw, unsigned bits)
 	sw->cache = xreallocarray(NULL, n, sizeof(*sw->cache));
 	memset(sw->cache, 0xff, n * sizeof(*sw->cache));
 	for (i = 0; i < sw->entries.n; i++)
-		if (sw->entries.v[i].quick)
+		if (sw->entries.v[i].len)
 			cache_put(sw, sw->entries.v[i].key, i);
 }
 
@@ -486,9 +498,9 @@ static bool entry_new(struct text_worker *w, struct text_piece *piece, struct sp
 		take_srcline(src, &d);
 	}
 	key.p = raw;
-	e.quick = key.n >= KEY_END && key.n <= QUICK_MAX && raw[key.n - 1] == '\n';
-	if (e.quick) {
+	if (key.n >= KEY_END && key.n <= QUICK_MAX && raw[key.n - 1] == '\n') {
 		e.len = (u16)key.n;
+		e.middle = line_middle(e.len);
 		e.key = load_key(raw);
 		e.hash = hash_line(sw, raw, e.len);
 	}
@@ -540,7 +552,7 @@ static u32 entry_at(struct text_worker *w, struct text_piece *piece, const char 
 			return NO_ENTRY;
 	}
 	e = &sw->entries.v[id];
-	if (e->quick)
+	if (e->len)
 		cache_put(sw, e->key, id);
 	piece->lines += e->lines;
 	*p = stop;
@@ -1289,52 +1301,72 @@ static inline void expect(struct entry *e, u32 id)
 	e->next[0] = id;
 }
 
+/* Whether the line at p is that of `e`, which is no longer than what is there. */
+static ALWAYS_INLINE bool entry_is(const u64 seed[2], const struct entry *e, const char *p,
+				   bool aes)
+{
+	return (aes ? hash_line_aes(seed, p, e->len, e->middle) : hash_line_any(seed, p, e->len)) ==
+	       e->hash;
+}
+
 /*
  * The lines behind that of an entry, as long as each is one that is expected; returns the last
- * one's entry.
+ * one's entry.  All begin with a tab, since the first one does.
  */
 static ALWAYS_INLINE u32 read_expected(struct script_worker *sw, struct text_piece *piece,
 				       struct walk *k, u32 id, const char **at, const char *end,
 				       bool aes)
 {
-	struct entry *entries = sw->entries.v, *e = &entries[id];
-	const char *p = *at;
-	u32 *chain, *first;
+	struct entry *const entries = sw->entries.v;
+	const u64 seed[2] = { sw->seed[0], sw->seed[1] };
+	/* Before it, any entry's line is shorter than what is there. */
+	const char *p = *at, *safe = end - MIN(end - p, QUICK_MAX + 1);
+	u32 *chain, *first, start = id, to;
+	u8 kind = k->kind;
 	u64 more = 0;
 
 	/* No line here is shorter. */
 	vec_reserve(&piece->chain, (size_t)(end - p) / KEY_END + 1);
 	chain = first = piece->chain.v + piece->chain.n;
-	for (;;) {
+	for (;; id = to) {
+		struct entry *e = &entries[id];
 		const struct entry *next;
-		u32 to = e->next[0];
 
+		to = e->next[0];
 		if (to == NO_ENTRY)
 			break;
 		next = &entries[to];
-		if (UNLIKELY(!entry_may_be(next, p, end))) {
+		if (UNLIKELY(p >= safe) && end - p <= next->len)
+			break;
+		/* The key alone tells of most that it is not, and much sooner. */
+		if (UNLIKELY(load_key(p) != next->key || !entry_is(seed, next, p, aes))) {
 			to = e->next[1];
 			if (to == NO_ENTRY)
 				break;
 			next = &entries[to];
-			if (!entry_may_be(next, p, end))
+			if (!entry_may_be(next, p, end) || !entry_is(seed, next, p, aes))
 				break;
 			expect(e, to);
 		}
-		if ((aes ? hash_line_aes(sw->seed, p, next->len)
-			 : hash_line_any(sw->seed, p, next->len)) != next->hash)
-			break;
-		id = to;
-		e = &entries[id];
-		p += e->len;
+		if (LIKELY(next->kind == kind)) {
+			*chain++ = to * TEXT_VARIANTS;
+		} else {
+			if (p[next->len] == ' ')
+				break;
+			*chain++ = walk_add(k, sw, to);
+			more += next->lines - 1u;
+			kind = k->kind;
+		}
+		p += next->len;
 		/* The processor does not look beyond the page on its own. */
 		__builtin_prefetch(p + 1024);
-		if (LIKELY(e->kind == k->kind)) {
-			*chain++ = id * TEXT_VARIANTS;
-			continue;
-		}
-		*chain++ = walk_add(k, sw, id);
-		more += e->lines - 1u;
+	}
+	/* The line behind the last one may belong to it; that of others is known to begin with a
+	 * tab. */
+	if (chain > first && *p == ' ') {
+		p -= entries[id].len;
+		chain--;
+		id = chain > first ? chain[-1] / TEXT_VARIANTS : start;
 	}
 	piece->lines += (u64)(chain - first) + more;
 	piece->chain.n += (size_t)(chain - first);
@@ -1372,7 +1404,7 @@ static const char *read_stack(struct text_worker *w, struct text_piece *piece, c
 		id = entry_by_key(w, piece, &p, end);
 		if (id == NO_ENTRY)
 			break;
-		if (prev != NO_ENTRY && sw->entries.v[id].quick)
+		if (prev != NO_ENTRY && sw->entries.v[id].len)
 			expect(&sw->entries.v[prev], id);
 		vec_push(&piece->chain, walk_add(&k, sw, id));
 		prev = id;

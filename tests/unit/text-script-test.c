@@ -498,8 +498,10 @@ static void test_stack_numbers(void)
  */
 static void test_near_lines(void)
 {
-	static const size_t lengths[] = { 1,  2,  3,  12, 13, 14, 15, 16,  29,  30,  31,
-					  44, 45, 46, 47, 48, 60, 76, 108, 109, 140, 300 };
+	static const size_t lengths[] = {
+		1,  2,  3,  12, 13, 14, 15, 16, 28, 29, 30,  31,  44,  45,
+		46, 47, 48, 60, 61, 62, 76, 92, 93, 94, 108, 109, 140, 300
+	};
 	struct buf text = BUF_INIT, right = BUF_INIT;
 	size_t i, k, n;
 
@@ -527,6 +529,44 @@ static void test_near_lines(void)
 		}
 		STR_EQ(read_text(buf_str(&text), E), buf_str(&right));
 	}
+	buf_release(&text);
+	buf_release(&right);
+}
+
+/* Lines that were expected have a source line below them this time, or have none any more. */
+static void test_near_srclines(void)
+{
+	static const char *const frames[] = { "ffffffff81000010 k ([kernel.kallsyms])",
+					      "ffffffff81000020 l ([kernel.kallsyms])",
+					      "            1230 u (/bin/x)",
+					      "            1240 v (/bin/x)" };
+	static const char *const says[][2] = {
+		{ "k{kernel ffffffff81000010 ([kernel.kallsyms]) exact}",
+		  "k{kernel ffffffff81000010 ([kernel.kallsyms]) f.c:1 exact}" },
+		{ "l{kernel ffffffff81000020 ([kernel.kallsyms])}",
+		  "l{kernel ffffffff81000020 ([kernel.kallsyms]) f.c:2}" },
+		{ "u{user 1230 (/bin/x) exact}", "u{user 1230 (/bin/x) f.c:3 exact}" },
+		{ "v{user 1240 (/bin/x)}", "v{user 1240 (/bin/x) f.c:4}" },
+	};
+	struct buf text = BUF_INIT, right = BUF_INIT;
+	unsigned with, k, i;
+
+	for (k = 0; k < 64; k++) {
+		/* Each after each. */
+		with = k % 2 ? k / 2 % 16 : k / 8 * 5 % 16;
+		buf_puts(&text, "t 1 1.5: cycles: \n");
+		buf_puts(&right, "t");
+		for (i = 0; i < ARRAY_SIZE(frames); i++) {
+			buf_printf(&text, "\t%s\n", frames[i]);
+			if (with >> i & 1)
+				buf_printf(&text, "  f.c:%u\n", i + 1);
+		}
+		for (i = ARRAY_SIZE(frames); i-- > 0;)
+			buf_printf(&right, ";%s", says[i][with >> i & 1]);
+		buf_puts(&text, "\n");
+		buf_puts(&right, " 1\n");
+	}
+	STR_EQ(read_text(buf_str(&text), A), buf_str(&right));
 	buf_release(&text);
 	buf_release(&right);
 }
@@ -589,6 +629,7 @@ static void test_near_heads(void)
 int main(void)
 {
 	test_near_lines();
+	test_near_srclines();
 	test_near_heads();
 	test_heads();
 	test_frames();
