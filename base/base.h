@@ -153,13 +153,19 @@ u64 hash_bytes(const void *p, size_t n, u64 seed);
 u64 hash_bytes_checked(const void *p, size_t n, u64 seed, u64 *check);
 /* Makes a pair of hash and check one of what they are of and one more word. */
 void hash_extend(u64 key[2], u64 word);
-u64 hash_u64(u64 x);
 /* Multiply-and-fold: both halves of the 128-bit product are mixed. */
 static inline u64 hash_fold(u64 a, u64 b)
 {
 	__extension__ unsigned __int128 r = (unsigned __int128)a * b;
 
 	return (u64)r ^ (u64)(r >> 64);
+}
+
+#define HASH_K0 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
+#define HASH_K1 0xd1342543de82ef95ULL /* odd, no structure */
+static inline u64 hash_u64(u64 x)
+{
+	return hash_fold(x ^ HASH_K0, HASH_K1);
 }
 
 /*

@@ -2,14 +2,9 @@
 /* Hashing, the id index and interned strings. */
 #include "base/base.h"
 
-#define K0 0x9e3779b97f4a7c15ULL /* 2^64 / golden ratio */
-#define K1 0xd1342543de82ef95ULL /* odd, no structure */
+#define K0 HASH_K0
+#define K1 HASH_K1
 #define K2 0xaf251af3b0f025b5ULL
-
-u64 hash_u64(u64 x)
-{
-	return hash_fold(x ^ K0, K1);
-}
 
 static inline u64 load(const u8 *p)
 {

@@ -16,6 +16,7 @@
  * more lines than the processor's caches hold, so what is looked at for each one
  * is small: of its bytes a hash with the seed of the run stands for all but eight.
  */
+#include <endian.h>
 #include <stdlib.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -1124,19 +1125,26 @@ static const char *find_record(const char *p, const char *end)
 	return p;
 }
 
-static bool take_digits(const char *p, u32 n, u64 *v)
+#define EACH_BYTE 0x0101010101010101ULL
+
+/* The number that n digits are, 1 to 9, with 8 bytes of the same line before them: 8 digits are one
+ * word, in which neighbours become numbers of 2, 4 and 8 digits. */
+static ALWAYS_INLINE bool take_digits(const char *p, u32 n, u64 *v)
 {
-	u64 r = 0;
-	u32 i, bad = 0;
+	u64 first = n > 8 ? (u8)(p[0] - '0') : 0, x;
 
-	for (i = 0; i < n; i++) {
-		u32 d = (u8)(p[i] - '0');
-
-		bad |= d > 9;
-		r = r * 10 + d;
-	}
-	*v = r;
-	return !bad;
+	/* The first digit is the lowest byte; bytes that are none of them count as 0. */
+	x = le64toh(load_u64(p + n - 8)) ^ '0' * EACH_BYTE;
+	if (n < 8)
+		x &= UINT64_MAX << (64 - 8 * n);
+	/* Above 9, or above 127? */
+	if (first > 9 || ((x + (127 - 9) * EACH_BYTE) | x) & 128 * EACH_BYTE)
+		return false;
+	x = x * 10 + (x >> 8);
+	x = (x & 0x00ff00ff00ff00ff) * 100 + (x >> 16 & 0x00ff00ff00ff00ff);
+	x = (x & 0xffff) * 10000 + (x >> 32 & 0xffff);
+	*v = first * 100000000 + x;
+	return true;
 }
 
 /* A line like one before: what scan_head() would say of it.  False: it has to be asked. */
@@ -1146,6 +1154,9 @@ static bool scan_known(struct known_heads *known, const char *p, const char *end
 	struct known_line *k = &known->lines[n % ARRAY_SIZE(known->lines)];
 	struct known_task *t;
 	u64 cpu, sec, frac;
+	static const u32 pow10[] = {
+		1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000
+	};
 	u32 digits;
 
 	if (k->n != n || p[k->cpu_at] != '[' || p[k->dot_at] != '.' ||
@@ -1167,9 +1178,7 @@ static bool scan_known(struct known_heads *known, const char *p, const char *end
 	if (!task_is(t, p, task_n) || !t->has_tid || t->has_colon)
 		return false;
 	take_task(t, p, h);
-	for (; digits < 9; digits++)
-		frac *= 10;
-	h->time = sec * 1000000000 + frac;
+	h->time = sec * 1000000000 + frac * pow10[9 - digits];
 	h->period = k->period;
 	h->cpu = (u32)cpu;
 	h->event = (struct span){ p + k->event_at, k->event_n };
@@ -1189,7 +1198,7 @@ static void keep_line(struct known_heads *known, const char *p, const char *end,
 
 	while (q > p && is_blank(q[-1]))
 		q--;
-	if (n > sizeof(k->raw) || !dot || dot - time > 9 || q - p < 5 || q[-1] != ']' ||
+	if (n > sizeof(k->raw) || !dot || dot - time > 9 || q - p < 5 + 16 || q[-1] != ']' ||
 	    q[-5] != '[')
 		return;
 	memcpy(k->raw, p, n);

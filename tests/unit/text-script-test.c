@@ -626,9 +626,46 @@ static void test_near_heads(void)
 	buf_release(&right);
 }
 
+/* Any byte of a first line may be another one: it says the same as without a line before it. */
+static void test_known_heads(void)
+{
+	static const char *const heads[] = {
+		"some-thread     4010 [008]  7707.000102:    1003009 cycles: ",
+		"some-thread     4010 [127] 123456789.123456789:  5 cycles: ",
+		"some-thread     4010 [099] 12345678.1:  5 cycles: ",
+		"some-thread     4010 [000] 0.12345678:  5 cycles: ",
+	};
+	static const char other[] = "09/:; a.[]\t\xb0\xb9\xff";
+	struct buf text = BUF_INIT, right = BUF_INIT;
+	size_t i, k, at;
+
+	for (i = 0; i < ARRAY_SIZE(heads); i++)
+		for (at = 0; at < strlen(heads[i]); at++) {
+			buf_clear(&right);
+			for (k = 0; k < strlen(other); k++) {
+				buf_clear(&text);
+				buf_printf(&text, "%s\n\t 1 f (x)\n\n", heads[i]);
+				text.p[at] = other[k];
+				/* Some of them are no first line: what is said is this. */
+				buf_puts(&right, read_text(buf_str(&text), T | E | P));
+			}
+			buf_clear(&text);
+			for (k = 0; k < strlen(other); k++) {
+				size_t start = text.n;
+
+				buf_printf(&text, "%s\n\t 1 f (x)\n\n", heads[i]);
+				text.p[start + at] = other[k];
+			}
+			STR_EQ(read_text(buf_str(&text), T | E | P), buf_str(&right));
+		}
+	buf_release(&text);
+	buf_release(&right);
+}
+
 int main(void)
 {
 	test_near_lines();
+	test_known_heads();
 	test_near_srclines();
 	test_near_heads();
 	test_heads();
