@@ -34,6 +34,7 @@ void profile_batch_keep(struct profile *p, struct profile_batch *b, u32 event, u
 	l->batch = *b;
 	l->weight = weight;
 	l->event = event;
+	l->wide = p->frames.n >= PROFILE_NARROW;
 	memset(b, 0, sizeof(*b));
 	p->late = l;
 }
@@ -63,22 +64,28 @@ void late_free(struct profile_late *l)
 	free(l);
 }
 
+/* What these stacks ahead need is fetched. */
+#define SOON 8u
+
 /* Adds the stacks that are equal to the one at hand, and finds the one behind them. */
 static void look_ahead(struct late_walk *w)
 {
 	const struct profile_late *l = w->l;
 	const struct profile_batch *b = &l->batch;
-	u32 n = (u32)b->stacks.n;
+	u32 last = (u32)b->stacks.n - 1;
 
 	w->next_codes = NULL;
-	for (; !w->next_codes && w->next < n; w->next++) {
-		u32 stack = l->sorted[w->next], soon = l->sorted[MIN(w->next + 8, n - 1)];
+	for (; !w->next_codes && w->next < b->stacks.n; w->next++) {
+		u32 stack = l->sorted[w->next], stack_n = batch_codes_of(b, stack), same;
+		u32 soon = l->sorted[MIN(w->next + SOON, last)];
+		u32 later = l->sorted[MIN(w->next + 2 * SOON, last)];
 		const u16 *codes = b->codes.v + b->stacks.v[stack].at;
-		u32 stack_n = batch_codes_of(b, stack), same;
 
-		__builtin_prefetch(b->codes.v + b->stacks.v[l->sorted[MIN(w->next + 4, n - 1)]].at);
-		__builtin_prefetch(b->stacks.v + soon);
-		__builtin_prefetch(l->weight + soon);
+		/* In order they lie all over. */
+		__builtin_prefetch(b->codes.v + b->stacks.v[soon].at);
+		__builtin_prefetch(b->codes.v + b->stacks.v[soon].at + 32);
+		__builtin_prefetch(b->stacks.v + later);
+		__builtin_prefetch(l->weight + later);
 		if (!l->weight[stack])
 			continue;
 		same = codes_in_common(codes, w->codes, MIN(stack_n, w->n));
@@ -94,11 +101,11 @@ static void look_ahead(struct late_walk *w)
 }
 
 /* Frames of n codes. */
-static u32 frames_of(const u16 *code, u32 n)
+static u32 frames_of(const struct profile_late *l, const u16 *code, u32 n)
 {
 	u32 frames = n, i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; l->wide && i < n; i++)
 		frames -= code[i] >= PROFILE_NARROW;
 	return frames;
 }
@@ -112,7 +119,7 @@ static bool next_stack(struct late_walk *w)
 	w->n = w->next_n;
 	w->weight = w->next_weight;
 	w->code = w->codes + w->next_same;
-	w->depth = frames_of(w->codes, w->next_same);
+	w->depth = frames_of(w->l, w->codes, w->next_same);
 	look_ahead(w);
 	return true;
 }
@@ -137,15 +144,17 @@ u32 late_walk_next(struct late_walk *w, struct view_step *s, u32 n)
 		w->started = true;
 	}
 	while (done < n && (*w->code || next_stack(w))) {
-		const u16 *code = w->code;
-		u32 depth = w->depth;
+		const u16 *code = w->code, *end = w->codes + w->n;
+		u32 depth = w->depth, i = 0, now;
 
-		for (; *code && done < n; done++) {
-			s[done].frame = frame[profile_code_frame(&code)];
-			s[done].depth = ++depth;
-			s[done].self = 0;
-		}
-		if (!*code)
+		/* One code a frame. */
+		now = w->l->wide ? 0 : (u32)MIN(n - done, end - code);
+		for (; i < now; i++, done++)
+			s[done] = (struct view_step){ frame[*code++ - 1], ++depth, 0 };
+		for (; code < end && done < n; done++)
+			s[done] = (struct view_step){ frame[profile_code_frame(&code)], ++depth,
+						      0 };
+		if (code == end)
 			s[done - 1].self = w->weight;
 		w->code = code;
 		w->depth = depth;

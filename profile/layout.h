@@ -71,6 +71,7 @@ struct profile_late {
 	frame_id *frame;            /* by rank */
 	u64 *weight;                /* by stack */
 	u32 event;
+	bool wide; /* some codes may be half a frame */
 };
 
 void late_free(struct profile_late *l); /* may be NULL */
