@@ -6,7 +6,7 @@
 #include "render/export.h"
 
 /* Names are written in steps of so many bytes, which is faster than to the byte. */
-#define STEP 32u
+#define STEP 64u
 
 /*
  * The lines on their way into the buffer of the output.  Each starts as the one before it does, and
@@ -21,8 +21,8 @@ struct lines {
 	} * name;     /* by frame_id, in names */
 	size_t start; /* of the line at hand, in o->buf */
 	bool ended;   /* with its counts: the next frame is for a line of its own */
-	/* By depth: where the frames up to there end, from the start of the line.  As many as
-	 * there were deep ones so far. */
+	/* By depth: where the frames up to there end, from the start of the line. There is room
+	 * for as many as there were deep ones so far. */
 	VEC(size_t) ends;
 };
 
@@ -44,7 +44,8 @@ static void lines_init(struct lines *l, struct out *o, const struct profile *p, 
 	buf_reserve(&l->names, STEP);
 	memset(l->names.p + l->names.n, 0, STEP);
 	buf_release(&raw);
-	vec_push(&l->ends, 0);
+	vec_reserve(&l->ends, 1);
+	l->ends.v[0] = 0;
 }
 
 /* A line that has no counts is none. */
@@ -75,28 +76,48 @@ static void next_line(struct lines *l, size_t n)
 		l->start = 0;
 }
 
-/* To the frame at a depth of 1 or more, at most one deeper than the frame before. */
-static void put_frame(struct lines *l, frame_id frame, u32 depth)
+/*
+ * To the frame of s[0], at a depth of 1 or more, at most one deeper than the frame before, and on
+ * through the next ones as long as each is one deeper and none before it has a weight.  How many
+ * of the n those are.
+ */
+static u32 put_frames(struct lines *l, const struct view_step *s, u32 n)
 {
 	struct buf *b = &l->o->buf;
-	size_t above = l->ends.v[depth - 1], n = l->name[frame].n, i = 0;
-	const char *name = l->names.p + l->name[frame].at;
-	char *to;
+	const struct name *known = l->name;
+	const char *names = l->names.p;
+	size_t *ends, above = l->ends.v[s->depth - 1];
+	char *to, *end, *start;
+	u32 depth = s->depth, i = 0;
 
 	if (l->ended)
 		next_line(l, above);
 	else
 		b->n = l->start + above;
-	if (UNLIKELY(b->cap - b->n < n + STEP))
-		buf_reserve(b, n + STEP);
+	vec_reserve(&l->ends, depth + n);
+	ends = l->ends.v + depth;
+	start = b->p + l->start;
 	to = b->p + b->n;
-	do
-		memcpy(to + i, name + i, STEP);
-	while ((i += STEP) < n);
-	b->n += n;
-	if (UNLIKELY(depth == l->ends.n))
-		vec_push(&l->ends, 0);
-	l->ends.v[depth] = above + n;
+	end = b->p + b->cap;
+	do {
+		const struct name *name = &known[s[i].frame];
+		size_t k = 0;
+
+		if (UNLIKELY((size_t)(end - to) < name->n + STEP)) {
+			b->n = (size_t)(to - b->p);
+			buf_reserve(b, name->n + STEP);
+			start = b->p + l->start;
+			to = b->p + b->n;
+			end = b->p + b->cap;
+		}
+		do
+			memcpy(to + k, names + name->at + k, STEP);
+		while (UNLIKELY((k += STEP) < name->n));
+		to += name->n;
+		ends[i] = (size_t)(to - start);
+	} while (++i < n && !s[i - 1].self && s[i].depth == depth + i);
+	b->n = (size_t)(to - b->p);
+	return i;
 }
 
 /* `before`: NULL where there is one column. */
@@ -146,13 +167,14 @@ static int folded_write(struct out *o, const struct render_input *in,
 	for (at = 0; (n = next_nodes(in, at, steps, ARRAY_SIZE(steps))); at += n)
 		for (i = 0; i < n; i++) {
 			u64 before = diff ? view_base_self(in->view, at + i) : 0;
-			u64 self = steps[i].self;
 
+			/* Of a comparison each may have a weight before. */
 			if (steps[i].depth)
-				put_frame(&l, steps[i].frame, steps[i].depth);
-			if (self || before)
+				i += put_frames(&l, steps + i, diff ? 1 : n - i) - 1;
+			if (steps[i].self || before)
 				put_counts(&l, diff ? &before : NULL,
-					   in->walk ? view_walk_whole(in->walk, steps, i) : self);
+					   in->walk ? view_walk_whole(in->walk, steps, i)
+						    : steps[i].self);
 		}
 	lines_release(&l);
 	return 0;
