@@ -1272,6 +1272,17 @@ static void place_waiting(struct pipeline *p)
 	p->waiting.n = p->waiting_base.n = p->unplaced.n = p->heavy.n = 0;
 }
 
+/* Of one recording alone, nothing asks how many frames there are when all have a name. */
+static bool any_unresolved(const struct profile *prof)
+{
+	size_t i;
+
+	for (i = 0; i < prof->frames.n; i++)
+		if (prof->frames.v[i].flags & FRAME_UNRESOLVED)
+			return true;
+	return false;
+}
+
 /* The same where they need not go into the tree; false: they have to. */
 static bool keep_waiting(struct pipeline *p)
 {
@@ -1296,7 +1307,8 @@ static bool keep_waiting(struct pipeline *p)
 		free(weight);
 		return false;
 	}
-	count_frames(p);
+	if (any_unresolved(prof))
+		count_frames(p);
 	profile_batch_keep(prof, &p->batch, p->waiting.v[0].event, samples, weight, p->seed,
 			   threads_for(p->opts->perf.threads));
 	return true;
