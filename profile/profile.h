@@ -243,7 +243,8 @@ struct view_step {
 /*
  * The nodes of the view that view_build() would make, one after the other from the root on; it is
  * not made, and little or nothing is held for each node: for what is written in one go.  The
- * profile is borrowed as long as the walk lives, and changed as by view_build(). NULL: see there.
+ * profile is borrowed as long as the walk lives, and changed as by view_build(); nothing else is
+ * asked of it meanwhile. NULL: see there.
  */
 struct view_walk *view_walk_new(struct profile *p, const struct view_opts *o,
 				struct error *err) MUST_CHECK;

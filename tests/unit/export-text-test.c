@@ -47,6 +47,46 @@ static void test_folded(void)
 	       "helper:main.h:8;do_syscall_64;do_mmu_update:mm.c:15_[h] 18446744073709551000\n");
 }
 
+/* Names of all lengths around what is written at a time, in lines that steps of a walk end within;
+ * a second stack leaves the first one half way. */
+static void test_folded_lines(void)
+{
+	struct buf path = BUF_INIT, half = BUF_INIT, expected = BUF_INIT;
+	node_id node = 0, fork = 0;
+	u32 event, depth, i;
+	char name[303];
+
+	fixture_release(&f);
+	fixture_init(&f);
+	event = profile_event(&f.p, strtab_adds(&f.strings, "e"));
+	for (depth = 1; depth <= 900; depth++) {
+		u32 n = depth % 300 + 1;
+
+		snprintf(name, sizeof(name), "U ");
+		for (i = 0; i < n; i++)
+			name[2 + i] = (char)('a' + (depth + i) % 25);
+		node = fixture_child_n(&f, node, name, 2 + n);
+		buf_puts(&path, depth > 1 ? ";" : "");
+		buf_put(&path, name + 2, n);
+		if (depth == 400) {
+			fork = node;
+			buf_put(&half, path.p, path.n);
+		}
+		if (depth == 1 || depth == 400 || (depth >= 254 && depth <= 258) || depth == 900) {
+			profile_add(&f.p, event, node, 1, depth);
+			buf_put(&expected, path.p, path.n);
+			buf_printf(&expected, " %u\n", depth);
+		}
+	}
+	profile_add(&f.p, event, fixture_child(&f, fork, "U zz"), 1, 7);
+	buf_put(&expected, half.p, half.n);
+	buf_puts(&expected, ";zz 7\n");
+	OK(!strcmp(fixture_write(&f, "folded", NULL, NULL), buf_str(&expected)));
+	buf_release(&path);
+	buf_release(&half);
+	buf_release(&expected);
+}
+
 static void test_perf_script(void)
 {
 	fixture_release(&f);
@@ -173,6 +213,7 @@ int main(void)
 	fixture_init(&f);
 	test_table();
 	test_folded();
+	test_folded_lines();
 	test_perf_script();
 	test_perf_script_samples();
 	test_edges();

@@ -532,6 +532,7 @@ static void late_stacks(bool keep, u32 frames, u64 weights)
 	profile_release(&p);
 	profile_init(&p, &strings);
 	event = profile_event(&p, strtab_adds(&strings, "cycles"));
+	profile_event(&p, strtab_adds(&strings, "others"));
 	for (i = 0; i < frames; i++) {
 		char name[16];
 
@@ -580,7 +581,7 @@ static void test_late(void)
 	static const u32 frames[] = { 3, 500, PROFILE_NARROW + 1, 200000 };
 	static const u64 weights[] = { 0, 2, 1000, UINT64_MAX / 3000 };
 	static const struct view_opts others[] = {
-		{ .event = -1 }, { .event = 7 }, { .only = "3" }, { .invert = true }
+		{ .event = -1 }, { .event = 1 }, { .event = 7 }, { .only = "3" }, { .invert = true }
 	};
 	size_t i, k, m;
 
