@@ -180,9 +180,8 @@ struct pipeline {
 	VEC(u32) frames; /* by the symbolizer's answer: the frame, FRAME_NEW, FRAME_BY_PARENT */
 	VEC(struct text_known) text_known; /* by id of a text frame */
 	VEC(u32) text_short;               /* the same by what samples have, where it fits: what <<
-					      TEXT_FRAME_BITS | frame, or 0 */
+					      TEXT_FRAME_BITS | frame + 1, or 0 */
 	VEC(frame_id) text_frames;         /* outermost first */
-	VEC(frame_id) text_chain;          /* of the sample at hand, root first */
 	struct profile_batch batch;
 	VEC(struct waiting) waiting; /* by stack of batch */
 	VEC(u64) waiting_base;       /* by waiting, of two columns; may be shorter: the rest is 0 */
@@ -190,6 +189,7 @@ struct pipeline {
 	VEC(struct heavy) heavy;
 	u128 more; /* count of the sample at hand beyond 2^64 - 1 */
 	struct perf_chain chain;
+	size_t groups;   /* names in opts->group */
 	VEC(u32) events; /* profile's event by the recording's */
 	/* For the shares of what is unresolved: samples by leaf node, and those by frame that no
 	 * leaf counts. */
@@ -824,10 +824,10 @@ static struct text_known text_frame(struct pipeline *p, u32 number)
 			k->first = frame;
 		}
 	}
-	if (k->what & TEXT_KNOWN_ONE && k->first < 1u << TEXT_FRAME_BITS) {
+	if (k->what & TEXT_KNOWN_ONE && k->first + 1 < 1u << TEXT_FRAME_BITS) {
 		while (p->text_short.n <= number)
 			vec_push(&p->text_short, 0);
-		p->text_short.v[number] = k->what << TEXT_FRAME_BITS | k->first;
+		p->text_short.v[number] = k->what << TEXT_FRAME_BITS | (k->first + 1);
 	}
 	return *k;
 }
@@ -848,21 +848,23 @@ static bool is_domain_name(const char *s)
 	return *s == 'd' && n && !s[n + 1];
 }
 
-/* Of p->text_chain. */
-static str_id text_domain(struct pipeline *p, const struct perf_sample *s, enum perf_root root)
+/* `codes`: of the stack, root first, 0 at their end. */
+static str_id text_domain(struct pipeline *p, const struct perf_sample *s, const u16 *codes,
+			  enum perf_root root)
 {
 	bool dom0 = root == ROOT_COMM, idle = false;
+	const u16 *code = codes;
 	str_id named = 0;
-	size_t i;
 
-	for (i = 0; i < p->text_chain.n; i++) {
-		const struct frame *f = &p->run->profile.frames.v[p->text_chain.v[i]];
+	while (*code) {
+		bool first = code == codes;
+		const struct frame *f = &p->run->profile.frames.v[profile_code_frame(&code)];
 		const char *name = strtab_get(&p->run->strings, f->function);
 
 		idle |= f->space == SPACE_HV && !strcmp(name, "idle_loop");
 		if (!(f->flags & FRAME_GROUP))
 			continue;
-		if (!i && !s->comm && is_domain_name(name))
+		if (first && !s->comm && is_domain_name(name))
 			named = f->function;
 		dom0 = dom0 && f->function != p->guest && f->function != p->xen;
 	}
@@ -870,31 +872,50 @@ static str_id text_domain(struct pipeline *p, const struct perf_sample *s, enum 
 }
 
 /* The comm, or what folded stacks have in its place. */
-static str_id text_root(const struct pipeline *p, const struct perf_sample *s)
+static str_id text_root(const struct pipeline *p, const struct perf_sample *s, const u16 *codes)
 {
-	if (s->comm || !p->text_chain.n)
+	if (s->comm || !*codes)
 		return s->comm;
-	return p->run->profile.frames.v[p->text_chain.v[0]].function;
+	return p->run->profile.frames.v[profile_code_frame(&codes)].function;
 }
 
-/* Appends frames, from chain[i - 1] on outwards, to p->text_chain, which has room for them, until
- * one is not known to be a single one; returns how many are left. */
-static u32 known_frames(struct pipeline *p, const u32 *chain, u32 i, u32 *seen)
+/* Puts the codes of frames, from chain[i - 1] on outwards, to *code, until one is not known to be a
+ * single one with a single code; returns how many are left. */
+static u32 known_codes(struct pipeline *p, const u32 *chain, u32 i, u16 **code, u32 *seen)
 {
 	const u32 *known = p->text_short.v, *c = chain + i;
 	size_t n = p->text_short.n;
-	u32 *to = p->text_chain.v + p->text_chain.n, all = 0, k;
+	u32 all = 0, k;
+	u16 *to = *code;
 
 	for (; c > chain && c[-1] < n; c--) {
 		k = known[c[-1]];
-		if (!k)
+		/* Nothing is 0. */
+		if ((k & ((1u << TEXT_FRAME_BITS) - 1)) - 1 >= PROFILE_NARROW - 1)
 			break;
-		*to++ = k & ((1u << TEXT_FRAME_BITS) - 1);
+		*to++ = (u16)k;
 		all |= k;
 	}
 	*seen |= all >> TEXT_FRAME_BITS;
-	p->text_chain.n = (size_t)(to - p->text_chain.v);
+	*code = to;
 	return (u32)(c - chain);
+}
+
+/* The stack that begins at `start`, with room there for two codes for each of its roots: these go
+ * before the frames [inner, end). */
+static void put_roots(struct pipeline *p, const frame_id *roots, u32 nr_roots, u16 *start,
+		      const u16 *inner, const u16 *end)
+{
+	size_t n = (size_t)(end - inner), codes = 0;
+	u32 i;
+
+	for (i = 0; i < nr_roots; i++)
+		codes += roots[i] + 1 < PROFILE_NARROW ? 1 : 2;
+	if (UNLIKELY(start + codes != inner))
+		memmove(start + codes, inner, n * sizeof(*inner));
+	for (i = 0; i < nr_roots; i++)
+		start = profile_put_code(start, roots[i]);
+	profile_batch_end(&p->batch, start + n);
 }
 
 /* The chain waits as `chain` of p->chains. */
@@ -903,38 +924,48 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 {
 	str_id domain = 0;
 	struct chain_entry e = { .node = (u32)p->waiting.n, .flags = CHAIN_WAITING };
+	/* Roots, each of which mostly has one code. */
+	size_t above = p->groups + (s->comm != 0), n;
 	enum perf_root root;
-	const frame_id *outer;
-	u32 hv = 0, seen = 0, i, k, roots;
+	const frame_id *roots;
+	u32 hv = 0, seen = 0, i, k, nr_roots;
+	bool after_broken = false;
+	u16 *start, *code;
 
-	p->text_chain.n = 0;
-	vec_reserve(&p->text_chain, s->chain_nr);
+	start = profile_batch_room(&p->batch, 2 * (above + s->chain_nr));
+	code = start + above;
 	for (i = s->chain_nr; i > 0;) {
 		struct text_known known;
 
 		/* Nearly all. */
-		i = known_frames(p, s->frames, i, &seen);
+		k = i;
+		i = known_codes(p, s->frames, i, &code, &seen);
+		after_broken = after_broken && i == k;
 		if (!i)
 			break;
 		known = text_frame(p, s->frames[--i]);
 		seen |= known.what;
-		vec_reserve(&p->text_chain, known.n + i);
 		if (known.what & TEXT_KNOWN_ONE) {
-			vec_push(&p->text_chain, known.first);
+			code = profile_put_code(code, known.first);
+			after_broken = false;
 			continue;
 		}
+		n = (size_t)(code - start);
+		start = profile_batch_room(&p->batch, n + 2 * (above + known.n + i));
+		code = start + n;
 		for (k = 0; k < known.n; k++) {
 			frame_id id = p->text_frames.v[known.first + k];
+			bool broken = p->have_broken && id == p->broken;
 
-			if (p->have_broken && id == p->broken) {
+			if (broken)
 				e.flags |= CHAIN_BROKEN;
-				if (p->text_chain.n &&
-				    p->text_chain.v[p->text_chain.n - 1] == p->broken)
-					continue;
-			}
-			vec_push(&p->text_chain, id);
+			/* A run of them is one. */
+			if (!(broken && after_broken))
+				code = profile_put_code(code, id);
+			after_broken = broken;
 		}
 	}
+	*code = 0;
 	for (i = 0; seen & TEXT_KNOWN_HV && i < s->chain_nr; i++)
 		hv += text_what(p, s->frames[i]) & TEXT_KNOWN_HV;
 	/* Folded stacks bring their roots along. */
@@ -943,16 +974,16 @@ static struct chain_entry build_text(struct pipeline *p, const struct perf_sampl
 										      : ROOT_GUEST;
 	if (root == ROOT_GUEST)
 		e.flags |= CHAIN_GUEST;
-	if (root == ROOT_GUEST || text_root(p, s) == p->guest)
+	if (root == ROOT_GUEST || text_root(p, s, start + above) == p->guest)
 		e.flags |= CHAIN_OF_GUEST;
 	if (!s->chain_nr)
 		e.flags |= CHAIN_EMPTY;
 	if (hv)
 		e.flags |= CHAIN_HV | (hv == 1 ? CHAIN_HV_DEPTH_1 : 0);
 	if (groups_by_domain(p))
-		domain = text_domain(p, s, root);
-	outer = root_of(p, s, root, domain, &roots);
-	profile_batch_add(&p->batch, outer, roots, p->text_chain.v, (u32)p->text_chain.n);
+		domain = text_domain(p, s, start + above, root);
+	roots = root_of(p, s, root, domain, &nr_roots);
+	put_roots(p, roots, nr_roots, start, start + above, code);
 	vec_push(&p->waiting, ((struct waiting){ .chain = chain, .event = event }));
 	return e;
 }
@@ -2187,6 +2218,8 @@ static int read_recording(struct run *r, const char *path, const struct pipeline
 	r->profile.by_line = opts->by_line;
 	r->profile.keep_samples = opts->keep_samples;
 	r->profile.groups = opts->group;
+	while (opts->group[p.groups])
+		p.groups++;
 
 	if (parse_list(&p.pid, "pid", opts->pid, err) ||
 	    parse_list(&p.tid, "tid", opts->tid, err) ||
@@ -2270,7 +2303,6 @@ out:
 	vec_release(&p.text_known);
 	vec_release(&p.text_short);
 	vec_release(&p.text_frames);
-	vec_release(&p.text_chain);
 	profile_batch_release(&p.batch);
 	vec_release(&p.waiting);
 	vec_release(&p.waiting_base);

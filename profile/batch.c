@@ -224,60 +224,25 @@ static void more_codes(struct profile_batch *b, size_t n)
 		return;
 	}
 	large = xreallocarray(NULL, LARGE_CODES, sizeof(*large));
-	memcpy(large, b->codes.v, b->codes.n * sizeof(*large));
+	/* With those of a stack that is not at its end. */
+	memcpy(large, b->codes.v, b->codes.cap * sizeof(*large));
 	free(b->codes.v);
 	b->codes.v = large;
 	b->codes.cap = LARGE_CODES;
 }
 
-static u16 *put_code(u16 *code, frame_id f)
+u16 *profile_batch_room(struct profile_batch *b, size_t n)
 {
-	u32 rest = f + 1 - PROFILE_NARROW;
-
-	if (LIKELY(f + 1 < PROFILE_NARROW)) {
-		*code++ = (u16)(f + 1);
-		return code;
-	}
-	*code++ = (u16)(PROFILE_NARROW + rest / (PROFILE_NARROW - 1));
-	*code++ = (u16)(1 + rest % (PROFILE_NARROW - 1));
-	return code;
+	if (b->codes.cap - b->codes.n <= n)
+		more_codes(b, n + 1);
+	return b->codes.v + b->codes.n;
 }
 
-/* There is room for two codes a frame. */
-static u16 *put_codes(u16 *code, const frame_id *f, u32 n)
+void profile_batch_end(struct profile_batch *b, u16 *end)
 {
-	u32 all = 0, i = 0, k;
-
-	/* As if all were narrow, in steps that compilers make vectors of. */
-	for (; i + 8 <= n; i += 8)
-		for (k = i; k < i + 8; k++) {
-			all |= f[k] + 1;
-			code[k] = (u16)(f[k] + 1);
-		}
-	for (; i < n; i++) {
-		all |= f[i] + 1;
-		code[i] = (u16)(f[i] + 1);
-	}
-	if (LIKELY(all < PROFILE_NARROW))
-		return code + n;
-	for (i = 0; i < n; i++)
-		code = put_code(code, f[i]);
-	return code;
-}
-
-void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
-		       const frame_id *inner, u32 n_inner)
-{
-	size_t most = 2 * ((size_t)n_outer + n_inner) + 1;
-	u16 *code;
-
 	vec_push(&b->stacks, ((struct profile_stack){ .at = (u32)b->codes.n }));
-	if (b->codes.cap - b->codes.n < most)
-		more_codes(b, most);
-	code = put_codes(b->codes.v + b->codes.n, outer, n_outer);
-	code = put_codes(code, inner, n_inner);
-	*code++ = 0;
-	b->codes.n = (size_t)(code - b->codes.v);
+	*end++ = 0;
+	b->codes.n = (size_t)(end - b->codes.v);
 }
 
 /* From here on the codes are of the ranks of frames. */
@@ -302,8 +267,8 @@ static void rank_codes(struct profile_batch *b, const struct profile *p, const u
 		b->stacks.v[i].at = (u32)ranked.n;
 		while (*from) {
 			vec_reserve(&ranked, 3);
-			ranked.n = (size_t)(put_code(ranked.v + ranked.n,
-						     rank[profile_code_frame(&from)]) -
+			ranked.n = (size_t)(profile_put_code(ranked.v + ranked.n,
+							     rank[profile_code_frame(&from)]) -
 					    ranked.v);
 		}
 		vec_push(&ranked, 0);

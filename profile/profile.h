@@ -140,9 +140,25 @@ static inline frame_id profile_code_frame(const u16 **code)
 	return c - 1;
 }
 
-/* The stack's frames root first, in two parts. */
-void profile_batch_add(struct profile_batch *b, const frame_id *outer, u32 n_outer,
-		       const frame_id *inner, u32 n_inner);
+/* Puts the code of a frame, or both of them, to *code; returns what is behind it. */
+static inline u16 *profile_put_code(u16 *code, frame_id f)
+{
+	u32 rest = f + 1 - PROFILE_NARROW;
+
+	if (LIKELY(f + 1 < PROFILE_NARROW)) {
+		*code++ = (u16)(f + 1);
+		return code;
+	}
+	*code++ = (u16)(PROFILE_NARROW + rest / (PROFILE_NARROW - 1));
+	*code++ = (u16)(1 + rest % (PROFILE_NARROW - 1));
+	return code;
+}
+
+/* Where the codes of the next stack go, root first, n at most. What was put there stays when it is
+ * asked for again, with more room, which may be elsewhere. */
+u16 *profile_batch_room(struct profile_batch *b, size_t n);
+/* They are all there, up to `end`: they are a stack. */
+void profile_batch_end(struct profile_batch *b, u16 *end);
 /*
  * Puts all stacks into the tree; the codes are gone then.  When the tree is empty its
  * nodes then are in the order of views.  `seed`: nobody who makes input should know it. `threads`:

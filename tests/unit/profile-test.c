@@ -241,6 +241,24 @@ static void test_last(void)
 	EQ(p.nodes.n, 1);
 }
 
+static void batch_add(struct profile_batch *b, const frame_id *frames, u32 n)
+{
+	u16 *start = profile_batch_room(b, 2 * (n / 2)), *code = start;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (i == n / 2) {
+			size_t half = (size_t)(code - start);
+
+			/* More room than was thought of. */
+			start = profile_batch_room(b, half + 2 * (n - i));
+			code = start + half;
+		}
+		code = profile_put_code(code, frames[i]);
+	}
+	profile_batch_end(b, code);
+}
+
 /* Stacks by chance, with much in common, ends within others and doubles; a batch of `size`, or one
  * by one (0). The text of the view. */
 static char *random_stacks(u32 size, bool *ordered)
@@ -267,7 +285,7 @@ static char *random_stacks(u32 size, bool *ordered)
 		}
 		state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 		if (size) {
-			profile_batch_add(&batch, frames, n / 2, frames + n / 2, n - n / 2);
+			batch_add(&batch, frames, n);
 		} else {
 			for (k = 0; k < n; k++)
 				node = profile_child(&p, node, frames[k]);
@@ -344,7 +362,7 @@ static char *wide_stacks(u32 size, u32 frames)
 			profile_add(&p, event, node, 1, 1);
 			continue;
 		}
-		profile_batch_add(&batch, stack, n / 2, stack + n / 2, n - n / 2);
+		batch_add(&batch, stack, n);
 		if (batch.stacks.n < size && i < 1999)
 			continue;
 		profile_batch_place(&p, &batch, 5, 1);
@@ -560,7 +578,7 @@ static void late_stacks(bool keep, u32 frames, u64 weights)
 			}
 		weight[i] = weights ? (state >> 20) % weights : 0;
 		if (keep) {
-			profile_batch_add(&batch, stack, n / 2, stack + n / 2, n - n / 2);
+			batch_add(&batch, stack, n);
 			continue;
 		}
 		for (k = 0; k < n; k++)
