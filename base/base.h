@@ -149,8 +149,22 @@ void arena_release(struct arena *a);
 /* 64-bit hash of bytes, the same on every machine of one byte order; not for use against attackers'
  * floods. */
 u64 hash_bytes(const void *p, size_t n, u64 seed);
-/* The same, and in *check a second one that differs where the first does not, for keys not kept. */
+/* A hash, and in *check a second one that differs where the first does not, for keys not kept. By
+ * AES instructions where the processor has them, so not the same on every machine. */
 u64 hash_bytes_checked(const void *p, size_t n, u64 seed, u64 *check);
+/* The same without them. */
+u64 hash_bytes_checked_portable(const void *p, size_t n, u64 seed, u64 *check);
+/* Functions that use them are to be called only where they are. */
+#ifdef __x86_64__
+#define TARGET_AES __attribute__((target("aes,avx")))
+static inline bool have_aes(void)
+{
+	return __builtin_cpu_supports("aes") && __builtin_cpu_supports("avx");
+}
+#else
+#define TARGET_AES
+#define have_aes() false
+#endif
 /* Makes a pair of hash and check one of what they are of and one more word. */
 void hash_extend(u64 key[2], u64 word);
 /* Multiply-and-fold: both halves of the 128-bit product are mixed. */
@@ -189,20 +203,6 @@ void index_release(struct index *ix);
 void index_clear(struct index *ix);
 /* Id of the item for which eq(ctx, id, key) holds, or INDEX_NONE. */
 u32 index_find(const struct index *ix, u64 hash, index_eq_fn eq, const void *ctx, const void *key);
-/* Where the search for an item begins is fetched, resp. looked at: the id there, or INDEX_NONE. */
-static inline const struct index_slot *index_first(const struct index *ix, u64 hash)
-{
-	return &ix->slots[(u32)(hash ^ hash >> 32) & ix->mask];
-}
-static inline void index_prefetch(const struct index *ix, u64 hash)
-{
-	if (ix->slots)
-		__builtin_prefetch(index_first(ix, hash), 1);
-}
-static inline u32 index_guess(const struct index *ix, u64 hash)
-{
-	return ix->slots ? index_first(ix, hash)->id : INDEX_NONE;
-}
 /* Adds an id; the caller knows that no equal item is in. */
 void index_add(struct index *ix, u64 hash, u32 id);
 

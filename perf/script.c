@@ -353,8 +353,6 @@ static u8 line_middle(u32 n)
 }
 
 #ifdef __x86_64__
-#define AES __attribute__((target("aes,avx")))
-
 static inline __m128i load_128(const void *p)
 {
 	return _mm_loadu_si128(p);
@@ -363,7 +361,7 @@ static inline __m128i load_128(const void *p)
 #define ROUND(to, at) (to) = _mm_aesenc_si128(_mm_xor_si128(to, load_128(at)), key)
 
 /* How long it is does not go in: it is compared with lines of the same length. */
-AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n, u8 middle)
+TARGET_AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n, u8 middle)
 {
 	__m128i key = load_128(seed), a = key, b = key;
 	const char *end = p + n;
@@ -385,15 +383,8 @@ AES static inline u64 hash_line_aes(const u64 seed[2], const char *p, u32 n, u8 
 	return (u64)_mm_cvtsi128_si64(_mm_aesenc_si128(a, key));
 }
 #undef ROUND
-
-static bool have_aes(void)
-{
-	return __builtin_cpu_supports("aes") && __builtin_cpu_supports("avx");
-}
 #else
-#define AES
 #define hash_line_aes(seed, p, n, middle) ((u64)0)
-#define have_aes()                        false
 #endif
 
 static inline u64 hash_line_any(const u64 seed[2], const char *p, u32 n)
@@ -406,7 +397,7 @@ static inline u64 hash_line_any(const u64 seed[2], const char *p, u32 n)
 	return h + hash_fold(load_u64(p + n - 16) ^ b, load_u64(p + n - 8) ^ a);
 }
 
-AES static u64 hash_with_aes(const struct script_worker *sw, const char *p, u32 n)
+TARGET_AES static u64 hash_with_aes(const struct script_worker *sw, const char *p, u32 n)
 {
 	return hash_line_aes(sw->seed, p, n, line_middle(n));
 }
@@ -1383,8 +1374,8 @@ static ALWAYS_INLINE u32 read_expected(struct script_worker *sw, struct text_pie
 	return id;
 }
 
-AES static u32 expected_with_aes(struct script_worker *sw, struct text_piece *piece, struct walk *k,
-				 u32 id, const char **at, const char *end)
+TARGET_AES static u32 expected_with_aes(struct script_worker *sw, struct text_piece *piece,
+					struct walk *k, u32 id, const char **at, const char *end)
 {
 	return read_expected(sw, piece, k, id, at, end, true);
 }

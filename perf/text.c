@@ -223,27 +223,58 @@ u32 text_worker_name(struct text_worker *w, struct text_piece *piece, const char
 	return *last = id;
 }
 
-static bool stack_eq(const void *ctx, u32 id, const void *key)
+static struct text_stack_slot *stacks_slot(const struct text_stacks *t, u32 hash, u64 check)
 {
-	return ((const struct text_stacks *)ctx)->checks.v[id] == *(const u64 *)key;
+	u32 i = hash & t->mask;
+
+	while (t->slots[i].nr != INDEX_NONE &&
+	       (t->slots[i].check != check || t->slots[i].hash != hash))
+		i = (i + 1) & t->mask;
+	return &t->slots[i];
 }
 
-/* Whether there was none like it. *id: its number. */
-static bool stacks_add(struct text_stacks *t, u64 hash, u64 check, u32 *id)
+/* Makes room for more. */
+static void stacks_grow(struct text_stacks *t)
 {
-	*id = index_find(&t->index, hash, stack_eq, t, &check);
-	if (*id != INDEX_NONE)
+	struct text_stacks old = *t;
+	size_t n = old.slots ? 2 * ((size_t)old.mask + 1) : 64, i;
+
+	t->slots = xreallocarray(NULL, n, sizeof(*t->slots));
+	memset(t->slots, 0xff, n * sizeof(*t->slots));
+	t->mask = (u32)(n - 1);
+	for (i = 0; old.slots && i <= old.mask; i++)
+		if (old.slots[i].nr != INDEX_NONE)
+			*stacks_slot(t, old.slots[i].hash, old.slots[i].check) = old.slots[i];
+	free(old.slots);
+}
+
+static inline void stacks_prefetch(const struct text_stacks *t, u64 hash)
+{
+	if (t->slots)
+		__builtin_prefetch(&t->slots[(u32)hash & t->mask], 1);
+}
+
+/* Whether there was none like it. *nr: its number. */
+static bool stacks_add(struct text_stacks *t, u64 hash, u64 check, u32 *nr)
+{
+	struct text_stack_slot *slot;
+
+	/* At most three quarters are in use. */
+	if (!t->slots || (u64)t->n * 4 >= ((u64)t->mask + 1) * 3)
+		stacks_grow(t);
+	slot = stacks_slot(t, (u32)hash, check);
+	*nr = slot->nr;
+	if (*nr != INDEX_NONE)
 		return false;
-	*id = (u32)t->checks.n;
-	index_add(&t->index, hash, *id);
-	vec_push(&t->checks, check);
+	*nr = t->n++;
+	*slot = (struct text_stack_slot){ check, (u32)hash, *nr };
 	return true;
 }
 
 static void stacks_release(struct text_stacks *t)
 {
-	index_release(&t->index);
-	vec_release(&t->checks);
+	free(t->slots);
+	memset(t, 0, sizeof(*t));
 }
 
 /* Of a sample's chain, and of what else is to be the same. */
@@ -270,7 +301,7 @@ static void number_stacks(struct text_worker *w, struct text_piece *piece)
 
 	w->hashes.n = 0;
 	vec_reserve(&w->hashes, 2 * n);
-	for (i = 0; i < n + 2 * AHEAD; i++) {
+	for (i = 0; i < n + AHEAD; i++) {
 		struct text_sample *s;
 		u64 *h;
 		u32 id;
@@ -282,17 +313,12 @@ static void number_stacks(struct text_worker *w, struct text_piece *piece)
 					  s->chain_nr * sizeof(*piece->chain.v),
 					  hash_u64(w->seed ^ (u64)s->comm << 32 ^ s->event),
 					  w->by_task, &h[1]);
-			index_prefetch(&w->stacks.index, h[0]);
+			stacks_prefetch(&w->stacks, h[0]);
 		}
-		if (i >= AHEAD && i - AHEAD < n) {
-			id = index_guess(&w->stacks.index, w->hashes.v[2 * (i - AHEAD)]);
-			if (id != INDEX_NONE)
-				__builtin_prefetch(&w->stacks.checks.v[id]);
-		}
-		if (i < 2 * AHEAD)
+		if (i < AHEAD)
 			continue;
-		s = &piece->samples.v[i - 2 * AHEAD];
-		h = w->hashes.v + 2 * (i - 2 * AHEAD);
+		s = &piece->samples.v[i - AHEAD];
+		h = w->hashes.v + 2 * (i - AHEAD);
 		if (stacks_add(&w->stacks, h[0], h[1], &id)) {
 			memmove(piece->chain.v + end, piece->chain.v + s->chain,
 				s->chain_nr * sizeof(*piece->chain.v));
@@ -402,7 +428,6 @@ static void worker_init(struct text_worker *w, struct text_pipe *tp)
 	w->portable = tp->r->opts.portable;
 	arena_init(&w->arena);
 	index_init(&w->name_index);
-	index_init(&w->stacks.index);
 	tp->ops->worker_init(w);
 }
 
@@ -442,7 +467,6 @@ struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *op
 	pthread_cond_init(&tp->work, NULL);
 	pthread_cond_init(&tp->done, NULL);
 	tp->no_event = UINT32_MAX;
-	index_init(&tp->stacks.index);
 	r->reads_ahead = true;
 	if (!r->text)
 		r->text = text_frames_new();
@@ -874,7 +898,8 @@ static u32 frame_of_worker(struct perf_reader *r, u32 local)
 	struct text_pipe *const *pipe = r->priv;
 	struct names *k = &(*pipe)->known[0];
 
-	return k->frames.v[local] == INDEX_NONE ? global_frame(*pipe, k, local) : k->frames.v[local];
+	return k->frames.v[local] == INDEX_NONE ? global_frame(*pipe, k, local)
+						: k->frames.v[local];
 }
 
 /* The n frames of a chain by global ids, into tp->chain. */

@@ -120,10 +120,13 @@ struct text_piece {
 	bool annotated;
 };
 
-/* Stacks by their hashes of 128 bits. */
+/* Numbers of stacks by 96 bits of their hashes; all zero: empty. */
 struct text_stacks {
-	struct index index;
-	VEC(u64) checks; /* second halves */
+	struct text_stack_slot {
+		u64 check;
+		u32 hash, nr; /* nr INDEX_NONE: free */
+	} * slots;
+	u32 mask, n;
 };
 
 /* A worker keeps what it has learnt from piece to piece. */

@@ -70,22 +70,41 @@ static void test_strtab(void)
 	strtab_release(&t);
 }
 
-static void test_hash(void)
+/* Each byte, the number of bytes and the seed count in both halves. */
+static void check_hash(u64 (*hash)(const void *, size_t, u64, u64 *))
 {
-	u64 words[9] = { 0 }, check, other, same = 0, i;
+	u64 check, other, same = 0;
+	u8 bytes[201] = { 0 };
+	size_t n, i;
 
-	EQ(hash_bytes_checked("abc", 3, 7, &check), hash_bytes("abc", 3, 7));
-	OK(check != hash_bytes("abc", 3, 7));
-	/* Each byte and the seed count in both halves. */
-	for (i = 0; i < sizeof(words); i++) {
-		u64 before = hash_bytes_checked(words, sizeof(words), 1, &check);
+	for (n = 1; n < sizeof(bytes); n++) {
+		u64 first = hash(bytes, n, 1, &check);
 
-		((u8 *)words)[i] ^= 1;
-		same += before == hash_bytes_checked(words, sizeof(words), 1, &other);
+		same += first == check;
+		same += first == hash(bytes, n + 1, 1, &other);
 		same += check == other;
-		same += other == (hash_bytes_checked(words, sizeof(words), 2, &check), check);
+		same += first == hash(bytes, n, 2, &other);
+		same += check == other;
+		for (i = 0; i <= n; i++) {
+			bytes[i] ^= 1;
+			/* What is behind them does not. */
+			if (i == n) {
+				EQ(hash(bytes, n, 1, &other), first);
+				EQ(other, check);
+			} else {
+				same += first == hash(bytes, n, 1, &other);
+				same += check == other;
+			}
+			bytes[i] ^= 1;
+		}
 	}
 	EQ(same, 0);
+}
+
+static void test_hash(void)
+{
+	check_hash(hash_bytes_checked);
+	check_hash(hash_bytes_checked_portable);
 }
 
 static void test_buf(void)
