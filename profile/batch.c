@@ -186,19 +186,60 @@ static void *sort_shared(void *p)
 	return NULL;
 }
 
+/* Puts items in the order of one code of their keys; those with the same one stay as they are. */
+static void sort_by_code(const struct item *v, struct item *to, u32 n, u32 shift)
+{
+	u32 *start = xcalloc(UINT16_MAX + 2, sizeof(*start)), i;
+
+	for (i = 0; i < n; i++)
+		start[(u16)(v[i].key >> shift) + 1]++;
+	for (i = 0; i <= UINT16_MAX; i++)
+		start[i + 1] += start[i];
+	for (i = 0; i < n; i++)
+		to[start[(u16)(v[i].key >> shift)]++] = v[i];
+	free(start);
+}
+
+/* From this many on the tables for all codes are worth it. */
+#define MANY_ITEMS 2048
+/* Ranges below this size are put together. */
+#define RANGE_MIN 64
+
+/*
+ * Into s->parts: ranges that lie in order, of the n items.  The first two codes are mostly a
+ * command and one of few outermost functions, which chance pivots take many steps to tell apart.
+ */
+static void first_parts(struct sorting *s, u32 n)
+{
+	struct item *v = s->v, *by_second;
+	u32 from = 0, i;
+
+	if (n >= MANY_ITEMS) {
+		by_second = xcalloc(n, sizeof(*by_second));
+		sort_by_code(v, by_second, n, 32);
+		sort_by_code(by_second, v, n, 48);
+		free(by_second);
+		for (i = RANGE_MIN; i < n; i++)
+			if (i - from >= RANGE_MIN && v[i].key >> 32 != v[i - 1].key >> 32) {
+				vec_push(&s->parts, ((struct range){ from, i - from, 0 }));
+				from = i;
+			}
+	}
+	vec_push(&s->parts, ((struct range){ from, n - from, 0 }));
+}
+
 static void sort_items(struct item *v, u32 n, const u16 *codes, u64 seed, unsigned threads)
 {
 	struct sorting s = { .v = v, .codes = codes, .seed = seed };
 	pthread_t others[THREADS_MAX];
 	unsigned i;
 
-	if (threads == 1 || n <= 2 * SHARED_MIN) {
-		sort_range(v, codes, seed, (struct range){ 0, n, 0 });
-		return;
-	}
+	first_parts(&s, n);
+	/* Few are not worth a thread. */
+	if (n <= 2 * SHARED_MIN)
+		threads = 1;
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.more, NULL);
-	vec_push(&s.parts, ((struct range){ 0, n, 0 }));
 	for (i = 0; i < MIN(threads, THREADS_MAX) - 1; i++)
 		if (thread_start(&others[i], sort_shared, &s))
 			break;
