@@ -216,7 +216,9 @@ void strtab_init(struct strtab *t)
 	memset(t, 0, sizeof(*t));
 	arena_init(&t->arena);
 	index_init(&t->index);
-	strtab_add(t, "", 0);
+	/* The empty one is 0, and never looked for. */
+	vec_push(&t->str, arena_strndup(&t->arena, "", 0));
+	vec_push(&t->len, 0);
 }
 
 void strtab_release(struct strtab *t)
@@ -237,10 +239,14 @@ str_id strtab_find(const struct strtab *t, const char *s, size_t len)
 
 str_id strtab_add(struct strtab *t, const char *s, size_t len)
 {
-	struct str_key k = { s ? s : "", len };
-	u64 hash = hash_bytes(k.s, len, 0);
-	u32 id = index_find(&t->index, hash, str_eq, t, &k);
+	struct str_key k = { s, len };
+	u64 hash;
+	u32 id;
 
+	if (!len)
+		return 0;
+	hash = hash_bytes(s, len, 0);
+	id = index_find(&t->index, hash, str_eq, t, &k);
 	if (id != INDEX_NONE)
 		return id;
 	id = (u32)t->str.n;
