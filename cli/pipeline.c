@@ -34,7 +34,6 @@ enum {
 struct chain_entry {
 	node_id node;
 	u32 flags;
-	u32 garbage;
 };
 
 /* What a chain of addresses comes to. */
@@ -668,6 +667,7 @@ static struct known_chain add_chain(struct pipeline *p, const struct perf_sample
 	return k;
 }
 
+/* How many of its entries are no addresses is in p->chain.garbage. */
 static struct chain_entry build_chain(struct pipeline *p, const struct perf_sample *s, u64 gen_user,
 				      u64 gen_kernel)
 {
@@ -703,7 +703,6 @@ static struct chain_entry build_chain(struct pipeline *p, const struct perf_samp
 	k = add_chain(p, s, e.node, gen_user, gen_kernel);
 	e.node = k.node;
 	e.flags |= k.flags;
-	e.garbage = p->chain.garbage;
 	return e;
 }
 
@@ -1494,11 +1493,13 @@ static struct known_chain learn_chain(struct pipeline *p, struct pending_chain *
 		k = p->above;
 		/* Of these the leaf, which is none of the hypervisor's, can be broken alone. */
 		k.flags |= e.flags & ~(u32)CHAIN_BROKEN;
-		k.garbage = e.garbage;
+		k.garbage = p->chain.garbage;
 		slot = chain_table_add(&p->outer, w->outer, false);
 		keep_known(p, slot, &k);
 	}
-	return (struct known_chain){ .node = e.node, .flags = e.flags, .garbage = e.garbage };
+	return (struct known_chain){ .node = e.node,
+				     .flags = e.flags,
+				     .garbage = p->chain.garbage };
 }
 
 /* Counts the pending sample that came first. */
@@ -1648,8 +1649,8 @@ static void add_more(struct pipeline *p, struct chain_entry e, u32 event, u128 w
 static void take_sample(struct pipeline *p, const struct perf_sample *s)
 {
 	u128 more = p->more;
+	u32 event, garbage = 0;
 	struct chain_entry e;
-	u32 event;
 	u64 weight;
 
 	if (!wanted(p, s)) {
@@ -1672,6 +1673,7 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		place_waiting(p);
 	if (!s->text) {
 		e = build_chain(p, s, p->gen_user, p->gen_kernel);
+		garbage = p->chain.garbage;
 	} else if (s->stack_nr == PERF_NO_STACK && s->time == PERF_NO_TIME && !p->opts->dso) {
 		/* Stacks with weights that are sums: none comes twice. */
 		e = build_text(p, s, NO_CHAIN, event);
@@ -1738,8 +1740,8 @@ static void take_sample(struct pipeline *p, const struct perf_sample *s)
 		add_more(p, e, event, more);
 	p->samples = add_saturated(p->samples, s->count);
 	note_sample(p, s, event, e.node, weight);
-	if ((e.flags & ~(u32)CHAIN_WAITING) | e.garbage)
-		count_flags(p, e.flags, e.garbage, s->count);
+	if ((e.flags & ~(u32)CHAIN_WAITING) | garbage)
+		count_flags(p, e.flags, garbage, s->count);
 	if (e.flags & CHAIN_BROKEN && s->stack_size)
 		p->broken_unwound = add_saturated(p->broken_unwound, s->count);
 }
