@@ -94,8 +94,11 @@ u64 hash_bytes_checked_portable(const void *data, size_t n, u64 seed, u64 *check
 TARGET_AES static u64 hash_by_aes(const u8 *p, size_t n, u64 seed, u64 *check)
 {
 	__m128i key = _mm_set_epi64x((s64)hash_u64(seed ^ K2), (s64)hash_u64(seed));
-	__m128i a = _mm_xor_si128(key, _mm_set_epi64x(0, (s64)n)), b = key;
+	__m128i a = key, b = _mm_xor_si128(key, _mm_set_epi64x(0, (s64)n));
 	const u8 *end = p + n;
+
+	/* Else it could be made up for by the first word: that it is another one has to spread. */
+	b = _mm_aesenc_si128(b, key);
 
 #define ROUND(lane, at) \
 	(lane) = _mm_aesenc_si128(_mm_xor_si128(lane, _mm_loadu_si128((const void *)(at))), key)

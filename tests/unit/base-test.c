@@ -101,8 +101,40 @@ static void check_hash(u64 (*hash)(const void *, size_t, u64, u64 *))
 	EQ(same, 0);
 }
 
+static int cmp_u64(const void *pa, const void *pb)
+{
+	u64 a = *(const u64 *)pa, b = *(const u64 *)pb;
+
+	return (a > b) - (a < b);
+}
+
+/* Chains of 4 to 9 ids out of four that are much alike: no two have the same hash or check. */
+static void check_chains(u64 (*hash)(const void *, size_t, u64, u64 *))
+{
+	VEC(u64) hashes = { 0 }, checks = { 0 };
+	u32 chain[9], n, k, same = 0;
+	u64 check, i;
+
+	for (n = 4; n <= 9; n++)
+		for (i = 0; i < 1ULL << 2 * n; i++) {
+			for (k = 0; k < n; k++)
+				chain[k] = 32 + 4 * (u32)(i >> 2 * k & 3);
+			vec_push(&hashes, hash(chain, n * sizeof(*chain), 3, &check));
+			vec_push(&checks, check);
+		}
+	qsort(hashes.v, hashes.n, sizeof(*hashes.v), cmp_u64);
+	qsort(checks.v, checks.n, sizeof(*checks.v), cmp_u64);
+	for (i = 1; i < hashes.n; i++)
+		same += (hashes.v[i] == hashes.v[i - 1]) + (checks.v[i] == checks.v[i - 1]);
+	EQ(same, 0);
+	vec_release(&hashes);
+	vec_release(&checks);
+}
+
 static void test_hash(void)
 {
+	check_chains(hash_bytes_checked);
+	check_chains(hash_bytes_checked_portable);
 	check_hash(hash_bytes_checked);
 	check_hash(hash_bytes_checked_portable);
 }
