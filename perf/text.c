@@ -405,7 +405,6 @@ struct text_pipe {
 	u64 lines;  /* before cur */
 	bool given; /* some sample */
 	u32 no_event;
-	str_id module; /* looked for last */
 	struct text_stacks stacks; /* of all workers, where there are several */
 };
 
@@ -815,24 +814,13 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 	}
 }
 
-/* Mostly that of the frame before. */
-static str_id module_id(struct text_pipe *tp, struct span module)
-{
-	struct strtab *st = tp->r->strings;
-
-	if (strtab_len(st, tp->module) != module.n ||
-	    memcmp(strtab_get(st, tp->module), module.p, module.n) != 0)
-		tp->module = strtab_add(st, module.p, module.n);
-	return tp->module;
-}
-
 static u32 global_frame(struct text_pipe *tp, struct names *k, u32 local)
 {
 	const struct text_def *d = &k->defs.v[local / TEXT_VARIANTS];
 	struct strtab *st = tp->r->strings;
 	struct perf_text_frame f = {
 		.symbol = strtab_add(st, d->symbol.p, d->symbol.n),
-		.module = module_id(tp, d->module),
+		.module = strtab_add(st, d->module.p, d->module.n),
 		.file = strtab_add(st, d->file.p, d->file.n),
 		.line = d->line,
 		.addr = d->addr,
