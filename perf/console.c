@@ -25,7 +25,7 @@
 #include "perf/text.h"
 
 struct console {
-	struct text_pipe *pipe;
+	struct text_pipe *pipe; /* first, for text_pipe_new() */
 	u64 samples;
 };
 

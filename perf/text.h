@@ -169,7 +169,8 @@ u32 text_worker_name(struct text_worker *w, struct text_piece *piece, const char
 void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const char *end);
 
 struct text_pipe;
-/* `ctx` is borrowed. What a missing event name is called: `event`. */
+/* `ctx` is borrowed. What a missing event name is called: `event`. The private data of the reader
+ * have to begin with what is returned: perf_text_id() looks there. */
 struct text_pipe *text_pipe_new(struct perf_reader *r, const struct text_ops *ops, const void *ctx,
 				const char *event);
 /* As perf_next(). */

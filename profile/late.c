@@ -4,7 +4,6 @@
  * stacks are looked at one after the other or the tree that they make, and the tree is several
  * times as large.
  */
-#include <assert.h>
 #include <stdlib.h>
 
 #include "profile/layout.h"
@@ -26,7 +25,6 @@ void profile_batch_keep(struct profile *p, struct profile_batch *b, u32 event, u
 	struct profile_late *l = xcalloc(1, sizeof(*l));
 	u32 i;
 
-	assert(profile_is_empty(p));
 	for (i = 0; i < b->stacks.n; i++)
 		e->weight = add_saturated(e->weight, weight[i]);
 	e->samples = add_saturated(e->samples, samples);
