@@ -1819,14 +1819,17 @@ static double share(u64 part, u64 all)
 }
 
 /* "busybox 8.1 %, libc.so.6 2 %, 3 more": the modules that cost most; `frames` by str_id,
- * overwritten. */
+ * overwritten.  Those that cost as much are in order of name: the order of the ids is that in
+ * which threads met the names. */
 static void add_worst_modules(struct buf *b, const struct strtab *t, u64 *frames, size_t n, u64 all)
 {
 	size_t i, best, shown = 0, more = 0;
 
 	for (; shown < 3; shown++) {
 		for (i = best = 0; i < n; i++)
-			if (frames[i] > frames[best])
+			if (frames[i] > frames[best] ||
+			    (frames[i] && frames[i] == frames[best] && i != best &&
+			     strcmp(strtab_get(t, (str_id)i), strtab_get(t, (str_id)best)) < 0))
 				best = i;
 		if (!n || !frames[best])
 			return;

@@ -371,6 +371,13 @@ def main():
         for option, stack in (('--guest', b'[guest];gf 1\n'), ('--host', b'x;f 1\n')):
             for name in (mixed, again):
                 equal(f'{option} of text, {os.path.basename(name)}', run('-q', option, name, '--format=folded', '-o', '-').stdout, stack)
+    alike = os.path.join(tmp, 'alike.txt')
+    for names in (('zz', 'aa', 'mm'), ('aa', 'mm', 'zz'), ('mm', 'zz', 'aa')):
+        with open(alike, 'w', encoding='ascii') as f:
+            f.write('a 1 1.5: 1 cycles:u: \n' + ''.join(f'\t          400010 [unknown] (/lib/{name}.so)\n' for name in names) + '\n')
+        p = run(alike, '--format=folded', '-o', '-')
+        check(f'modules that lack as many names are in order: {names}',
+              None if b'user frames: aa.so 33.3 %, mm.so 33.3 %, zz.so 33.3 %)' in p.stderr else p.stderr)
     for word, near in (('dif', 'diff'), ('reprot', 'report'), ('rec', 'record'), ('doctr', 'doctor'), ('psuh', 'push')):
         p = run(word, 'a', 'b', '-o', os.path.join(tmp, 'n.svg'), cwd=here)
         check(f'{word}: the verb that is meant', None if p.returncode == 2 and f"did you mean 'xenflame {near}'".encode() in p.stderr else p.stderr)
