@@ -359,8 +359,8 @@ void text_piece_bad(struct text_piece *piece, u64 line, const char *p, const cha
 
 /* What the reader's thread knows of a worker's ids. */
 struct names {
-	VEC(struct text_def) defs;
-	VEC(u32) frames; /* global id by local one, INDEX_NONE: not needed yet */
+	VEC(struct perf_text_frame) defs; /* without what a variant adds */
+	VEC(u32) frames;                  /* global id by local one, INDEX_NONE: not needed yet */
 	VEC(struct span) names;
 	VEC(u32) comms, events;
 	VEC(u32) stacks; /* global number by local one - 1 */
@@ -772,10 +772,22 @@ static struct text_piece *take_piece(struct text_pipe *tp)
 static void take_names(struct text_pipe *tp, struct text_piece *p)
 {
 	struct names *k = &tp->known[p->worker];
+	struct strtab *st = tp->r->strings;
 	size_t i, j;
 
+	/* The order of strings is that of the text, whoever reads it and whatever is wanted. */
 	for (i = 0; i < p->defs.n; i++) {
-		vec_push(&k->defs, p->defs.v[i]);
+		const struct text_def *d = &p->defs.v[i];
+
+		vec_push(&k->defs, ((struct perf_text_frame){
+					   .symbol = strtab_add(st, d->symbol.p, d->symbol.n),
+					   .module = strtab_add(st, d->module.p, d->module.n),
+					   .file = strtab_add(st, d->file.p, d->file.n),
+					   .line = d->line,
+					   .addr = d->addr,
+					   .flags = d->flags,
+					   .space = d->space,
+				   }));
 		for (j = 0; j < TEXT_VARIANTS; j++)
 			vec_push(&k->frames, INDEX_NONE);
 	}
@@ -816,17 +828,7 @@ static void take_counts(struct text_pipe *tp, struct text_piece *p)
 
 static u32 global_frame(struct text_pipe *tp, struct names *k, u32 local)
 {
-	const struct text_def *d = &k->defs.v[local / TEXT_VARIANTS];
-	struct strtab *st = tp->r->strings;
-	struct perf_text_frame f = {
-		.symbol = strtab_add(st, d->symbol.p, d->symbol.n),
-		.module = strtab_add(st, d->module.p, d->module.n),
-		.file = strtab_add(st, d->file.p, d->file.n),
-		.line = d->line,
-		.addr = d->addr,
-		.flags = d->flags,
-		.space = d->space,
-	};
+	struct perf_text_frame f = k->defs.v[local / TEXT_VARIANTS];
 
 	if (local & TEXT_V_EXACT)
 		f.flags |= TEXT_EXACT;
