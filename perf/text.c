@@ -260,13 +260,20 @@ static bool stacks_add(struct text_stacks *t, u64 hash, u64 check, u32 *nr)
 	struct text_stack_slot *slot;
 
 	/* At most three quarters are in use. */
-	if (!t->slots || (u64)t->n * 4 >= ((u64)t->mask + 1) * 3)
-		stacks_grow(t);
+	if (!t->slots || (u64)t->used * 4 >= ((u64)t->mask + 1) * 3) {
+		if (t->most && t->mask >= t->most - 1) {
+			memset(t->slots, 0xff, ((size_t)t->mask + 1) * sizeof(*t->slots));
+			t->used = 0;
+		} else {
+			stacks_grow(t);
+		}
+	}
 	slot = stacks_slot(t, (u32)hash, check);
 	*nr = slot->nr;
 	if (*nr != INDEX_NONE)
 		return false;
 	*nr = t->n++;
+	t->used++;
 	*slot = (struct text_stack_slot){ check, (u32)hash, *nr };
 	return true;
 }
@@ -426,6 +433,9 @@ static void worker_init(struct text_worker *w, struct text_pipe *tp)
 	w->by_task = tp->r->opts.by_task;
 	w->seed = tp->r->opts.seed;
 	w->portable = tp->r->opts.portable;
+	/* The reader's table is of all, and sees what comes again. */
+	if (tp->n_threads > 1)
+		w->stacks.most = (u32)(tp->piece / 8);
 	arena_init(&w->arena);
 	index_init(&w->name_index);
 	tp->ops->worker_init(w);
@@ -671,10 +681,13 @@ void text_pipe_fail_at_end(struct text_pipe *tp, const struct error *why)
 static bool work_on_piece(struct text_pipe *tp, unsigned me)
 {
 	struct text_piece *p = &tp->ring[tp->cut_nr % tp->n_ring];
-	u64 unread = tp->take_nr < tp->cut_nr ? tp->ring[tp->take_nr % tp->n_ring].start
-					      : tp->offset;
+	u64 unread = tp->offset, k;
 	bool more;
 
+	/* Of a piece that is read nothing is needed any more. */
+	for (k = tp->cut_nr; k > tp->take_nr; k--)
+		if (!tp->ring[(k - 1) % tp->n_ring].done)
+			unread = tp->ring[(k - 1) % tp->n_ring].start;
 	tp->fetching = true;
 	pthread_mutex_unlock(&tp->lock);
 	if (unread >= tp->r->in.dropped + DROP)

@@ -126,7 +126,10 @@ struct text_stacks {
 		u64 check;
 		u32 hash, nr; /* nr INDEX_NONE: free */
 	} * slots;
-	u32 mask, n;
+	u32 mask, used;
+	u32 n;    /* numbers given */
+	u32 most; /* with so many slots it starts afresh: a stack then has several numbers; 0: never
+		   */
 };
 
 /* A worker keeps what it has learnt from piece to piece. */
